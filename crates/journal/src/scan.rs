@@ -1,0 +1,106 @@
+//! Reading entries back in order, verified.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use crate::error::{ReadError, ReadErrorKind};
+use crate::file::LogFile;
+use crate::format::group::EntryWalk;
+use crate::journal::Entry;
+use crate::position::{BLOCK_U64, Position, round_down};
+use crate::reader::{ReadGroup, Window};
+use crate::shared::Shared;
+
+pub(crate) fn scan(
+    shared: &Shared,
+    from: Position,
+    to: Position,
+    mut f: impl FnMut(Entry) -> ControlFlow<()>,
+) -> Result<Position, ReadError> {
+    let durable = shared.durable.lock().position;
+    let to = to.value().min(durable);
+    let mut window = Window::default();
+    let mut done = from.value();
+    let mut first = true;
+    while done < to {
+        let group = match if first { group_around(shared, done, &mut window)? } else { None } {
+            Some(group) => group,
+            None => group_after(shared, done, &mut window)?,
+        };
+        first = false;
+        if group.at >= to {
+            break;
+        }
+        for entry in entries(&group) {
+            if f(entry).is_break() {
+                return Ok(Position::new(done));
+            }
+        }
+        done = group.end();
+    }
+    Ok(Position::new(done))
+}
+
+/// The entries of a group that was verified.
+pub(crate) fn entries(group: &ReadGroup) -> impl Iterator<Item = Entry> {
+    EntryWalk::new(&group.bytes, &group.header).zip(group.header.first_sequence..).map(|((start, len), sequence)| Entry {
+        position: Position::new(group.at + start as u64),
+        sequence,
+        owner_epoch: group.header.owner_epoch,
+        bytes: group.bytes.slice(start..start + len),
+        group_end: Position::new(group.end()),
+    })
+}
+
+/// The group that begins at this position or that the position lies in. `None` if the position is the end of a file's
+/// last group.
+fn group_around(shared: &Shared, position: u64, window: &mut Window) -> Result<Option<ReadGroup>, ReadError> {
+    let Some(file) = shared.files.read().containing(position).cloned() else { return Ok(None) };
+    if position >= file.end() {
+        return Ok(None);
+    }
+    let mut at = round_down(position).max(file.first());
+    loop {
+        if let Some(group) = read(shared, &file, at, window)? {
+            return Ok((group.end() > position).then_some(group));
+        }
+        if at == file.first() {
+            return Err(damaged(position));
+        }
+        at -= BLOCK_U64;
+    }
+}
+
+/// The group that follows the one that ends here.
+fn group_after(shared: &Shared, end: u64, window: &mut Window) -> Result<ReadGroup, ReadError> {
+    let files = shared.files.read();
+    let here = files.containing(end).cloned().map(|file| (end.max(file.first()), file));
+    let after = files.from(end.saturating_add(1)).cloned().map(|file| (file.first(), file));
+    drop(files);
+    let (at, file) = match (here, after) {
+        (Some((at, file)), _) if at < file.end() => (at, file),
+        (here, Some(after)) => {
+            if here.is_none() && after.1.base > end {
+                // The file in which the position lies was freed; it may have been left exactly there.
+                let follows = read(shared, &after.1, after.0, window)?.filter(|group| group.header.previous == end);
+                return follows.ok_or_else(|| freed(end));
+            }
+            after
+        }
+        _ => return Err(freed(end)),
+    };
+    read(shared, &file, at, window)?.filter(|group| group.header.previous == end).ok_or_else(|| damaged(at))
+}
+
+fn read(shared: &Shared, file: &Arc<LogFile>, at: u64, window: &mut Window) -> Result<Option<ReadGroup>, ReadError> {
+    let ours = |header: &crate::format::GroupHeader| header.position == at && header.log_id == shared.log_id;
+    window.group(file, at, ours).map_err(|error| ReadError::io(at, error))
+}
+
+fn damaged(at: u64) -> ReadError {
+    ReadError::new(ReadErrorKind::Damaged, format!("no valid group lies at position {at}"))
+}
+
+fn freed(position: u64) -> ReadError {
+    ReadError::new(ReadErrorKind::Freed, format!("no file holds position {position}"))
+}
