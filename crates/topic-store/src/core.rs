@@ -1,0 +1,100 @@
+//! What readers and the journal's writer share: the applied state, the tail, the fold, and everybody who waits.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kolumn_journal::{CommittedGroup, Consumer, Failure};
+use parking_lot::RwLock;
+use tokio::sync::Notify;
+
+use crate::commit::Waiting;
+use crate::entry::{BATCH_AT, Entry};
+use crate::error::CommitError;
+use crate::fold::Fold;
+use crate::ids::{PartitionIndex, TopicId};
+use crate::observer::{Event, Observer};
+use crate::state::{Place, State};
+use crate::tail::Tail;
+use crate::watch::Waiters;
+
+/// Lock order, where several are held: prepared (in `store`), `applied`, then the journal's own or any other here.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) applied: RwLock<State>,
+    pub(crate) tail: RwLock<Tail>,
+    pub(crate) fold: Fold,
+    pub(crate) waiting: Waiting,
+    pub(crate) waiters: Arc<Waiters>,
+    pub(crate) space_news: Arc<Notify>,
+    /// Data was refused for want of space, and nothing has been freed since.
+    pub(crate) is_full: AtomicBool,
+    pub(crate) observer: Arc<dyn Observer>,
+}
+
+impl Consumer for Core {
+    fn committed(&self, group: &CommittedGroup) {
+        let mut entries = Vec::with_capacity(group.entries.len());
+        for entry in &group.entries {
+            match decode(entry.position.value(), &entry.bytes) {
+                Ok(decoded) => entries.push(decoded),
+                Err(error) => return self.fail(&format!("an entry cannot be read back: {error}")),
+            }
+        }
+        self.tail.write().push(group);
+        let mut moved = HashSet::new();
+        {
+            let mut applied = self.applied.write();
+            for (entry, place) in &entries {
+                note_news(&applied, entry, &mut moved);
+                applied.apply(entry, *place);
+            }
+        }
+        self.fold.push(entries, group.end.value());
+        let after = group.first_sequence.saturating_add(group.entries.len() as u64);
+        self.waiting.resolve_below(after);
+        self.waiters.wake(moved.into_iter());
+    }
+
+    fn failed(&self, failure: &Failure) {
+        self.fail(&failure.to_string());
+    }
+
+    fn room(&self) {
+        self.is_full.store(false, Ordering::Release);
+        self.space_news.notify_waiters();
+    }
+}
+
+impl Core {
+    fn fail(&self, cause: &str) {
+        self.waiting.fail(&CommitError::new(cause));
+        self.observer.event(&Event::Failed { cause });
+        // Who waits for space learns on trying again that there will be none.
+        self.space_news.notify_waiters();
+    }
+}
+
+/// Decodes an entry; batches get the place of their bytes.
+pub(crate) fn decode(position: u64, bytes: &[u8]) -> Result<(Entry, Option<Place>), crate::cursor::Malformed> {
+    let entry = Entry::decode(bytes)?;
+    let place = match &entry {
+        Entry::Appended(_) | Entry::Carried(_) => Some(Place(position.saturating_add(BATCH_AT as u64))),
+        _ => None,
+    };
+    Ok((entry, place))
+}
+
+/// The partitions whose readers an entry concerns.
+fn note_news(state: &State, entry: &Entry, moved: &mut HashSet<(TopicId, PartitionIndex)>) {
+    match entry {
+        Entry::Appended(meta) => {
+            moved.insert((meta.topic, meta.partition));
+        }
+        Entry::TopicDeleted { topic } => {
+            let count = state.topic(*topic).map_or(0, |found| found.topic.partitions);
+            moved.extend((0..count).map(|index| (*topic, PartitionIndex::new(index))));
+        }
+        _ => {}
+    }
+}

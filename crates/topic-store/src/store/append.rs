@@ -1,0 +1,246 @@
+//! Appending a batch: judged completely, then given its offsets, then written.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kolumn_journal::Class;
+use kolumn_kafka_wire::records::{
+    Batch, BatchErrorKind, HEADER_LEN, RecordLimits, Summary, TimestampType, ValidateErrorKind, patch, validate,
+};
+
+use crate::commit::Commit;
+use crate::config::{TimestampKind, TopicConfig};
+use crate::entry::{BATCH_AT, BatchMeta, Entry, ProducerRun, batch_head};
+use crate::error::{AppendError, AppendErrorKind as Kind};
+use crate::ids::{Offset, PartitionIndex, Timestamp, TopicId};
+use crate::state::producers::{Verdict, judge};
+use crate::topic::Topic;
+
+use super::{Prepared, Store};
+
+/// What a batch got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Appended {
+    /// The offset of its first record.
+    pub base_offset: Offset,
+    /// The time that the store gave it, if the topic's timestamps are the store's.
+    pub log_append_time: Option<Timestamp>,
+    /// The partition's first offset.
+    pub log_start_offset: Offset,
+}
+
+impl Store {
+    /// Appends exactly one batch of format 2 as a producer sent it.
+    ///
+    /// The order of calls for a partition is the order of its offsets. Everything that can be refused is refused here;
+    /// the [`Commit`] then fails only with the log. A batch that a producer sends again is answered with the offset that
+    /// it got at first, once that is durable.
+    ///
+    /// # Errors
+    /// See [`AppendErrorKind`](crate::AppendErrorKind). Nothing was assigned then.
+    pub fn append(
+        &self,
+        topic: TopicId,
+        partition: PartitionIndex,
+        batch: Bytes,
+        now: Timestamp,
+    ) -> Result<Commit<Appended>, AppendError> {
+        let (found, log_start_offset) = self.target(topic, partition)?;
+        let config = &found.config;
+        let max = config.max_message_bytes().min(self.inner.settings.batch_len_max);
+        if batch.len() > max {
+            let text = format!("the batch has {} bytes, the topic allows {max}", batch.len());
+            return Err(AppendError::new(Kind::TooLarge { len: batch.len(), max }, text));
+        }
+        let parsed = parse_single(&batch)?;
+        let (mut header, max_timestamp) = self.judge_records(&parsed, config, now)?;
+        let run = ProducerRun::of(&parsed);
+        let log_append_time =
+            |appended| (config.timestamp_kind() == TimestampKind::LogAppendTime).then_some(appended);
+
+        let mut prepared = self.inner.prepared.lock();
+        let base_offset = match position_in(&prepared, topic, partition, run.as_ref())? {
+            Next::At(offset) => offset,
+            Next::Known { base_offset, appended } => {
+                let is_durable = self.is_durable(topic, partition, base_offset);
+                let base_offset = Offset::new(base_offset);
+                let log_append_time = log_append_time(appended);
+                let answer = Appended { base_offset, log_append_time, log_start_offset };
+                return Ok(self.inner.commit(&prepared, is_durable, answer));
+            }
+        };
+        if base_offset.checked_add(i64::from(parsed.record_count())).is_none() {
+            return Err(AppendError::new(Kind::InvalidRecord, "the partition's offsets are used up"));
+        }
+        let refused = |refusal| AppendError::refused(refusal, batch.len(), max);
+        let admission = self.inner.admit(BATCH_AT + batch.len(), Class::Data).map_err(refused)?;
+        let leader_epoch = self.inner.epoch.value();
+        let assigned = patch::set_base_offset(&mut header, base_offset)
+            .and_then(|()| patch::set_partition_leader_epoch(&mut header, leader_epoch));
+        debug_assert_eq!(assigned, Ok(()), "a header has room for its fields");
+        let mut head = [0_u8; BATCH_AT + HEADER_LEN];
+        let (entry_head, batch_header) = head.split_at_mut(BATCH_AT);
+        entry_head.copy_from_slice(&batch_head(false, topic, partition, now));
+        batch_header.copy_from_slice(&header);
+        let sequence = self
+            .inner
+            .journal
+            .append(admission, &head, batch.slice(HEADER_LEN..))
+            .map_err(|error| AppendError::new(Kind::ReadOnly, error))?;
+        let meta = BatchMeta {
+            topic,
+            partition,
+            appended: now,
+            base_offset,
+            last_offset: base_offset.saturating_add(i64::from(parsed.last_offset_delta())),
+            max_timestamp,
+            leader_epoch,
+            producer: run,
+            len: batch.len(),
+        };
+        prepared.state.apply(&Entry::Appended(meta), None);
+        prepared.last_sequence = Some(sequence);
+        drop(prepared);
+        let base_offset = Offset::new(base_offset);
+        let answer = Appended { base_offset, log_append_time: log_append_time(now), log_start_offset };
+        Ok(self.inner.core.waiting.commit(sequence, answer))
+    }
+
+    /// The topic's settings and the partition's start, if both exist.
+    fn target(
+        &self,
+        topic: TopicId,
+        partition: PartitionIndex,
+    ) -> Result<(Arc<Topic>, Offset), AppendError> {
+        let applied = self.inner.core.applied.read();
+        let found = applied.topic(topic).ok_or_else(unknown_topic)?;
+        let log_start = found.partition(partition).ok_or_else(unknown_partition)?.log_start;
+        Ok((Arc::clone(&found.topic), Offset::new(log_start)))
+    }
+
+    fn is_durable(&self, topic: TopicId, partition: PartitionIndex, offset: i64) -> bool {
+        let applied = self.inner.core.applied.read();
+        applied.partition(topic, partition).is_some_and(|found| offset < found.next)
+    }
+
+    /// Walks every record, and gives the header under which the batch is stored with its greatest timestamp.
+    fn judge_records(
+        &self,
+        batch: &Batch<'_>,
+        config: &TopicConfig,
+        now: Timestamp,
+    ) -> Result<([u8; HEADER_LEN], i64), AppendError> {
+        let limits = RecordLimits::default().with_inflated_len_max(self.inner.settings.inflated_len_max);
+        let summary =
+            self.inner.inflaters.with(|inflater| validate(batch, inflater, &limits)).map_err(|error| {
+                let kind = match error.kind() {
+                    ValidateErrorKind::Corrupt => Kind::Corrupt,
+                    ValidateErrorKind::UnsupportedCompression => Kind::UnsupportedCompression,
+                    ValidateErrorKind::TooLarge => {
+                        let len = batch.bytes().len();
+                        Kind::TooLarge { len, max: self.inner.settings.inflated_len_max }
+                    }
+                    _ => Kind::InvalidRecord,
+                };
+                let refused = AppendError::new(kind, &error);
+                match error.record_index() {
+                    Some(index) => refused.at_record(index),
+                    None => refused,
+                }
+            })?;
+        if batch.attributes().is_transactional() {
+            return Err(AppendError::new(Kind::InvalidRecord, "transactions are not supported"));
+        }
+        if let Some(index) = summary.null_key_index.filter(|_| config.compacts()) {
+            let text = "a compacted topic takes no record without a key";
+            return Err(AppendError::new(Kind::InvalidRecord, text).at_record(index));
+        }
+        match config.timestamp_kind() {
+            TimestampKind::LogAppendTime => {
+                Ok((patch::log_append_time_header(batch, now.value()), now.value()))
+            }
+            TimestampKind::CreateTime => {
+                judge_times(&summary, config, now)?;
+                let header = if summary.header_max_timestamp_is_right {
+                    *batch.header()
+                } else {
+                    patch::max_timestamp_header(batch, summary.max_timestamp)
+                };
+                Ok((header, summary.max_timestamp))
+            }
+        }
+    }
+}
+
+/// Where a batch belongs.
+enum Next {
+    At(i64),
+    Known { base_offset: i64, appended: Timestamp },
+}
+
+fn position_in(
+    prepared: &Prepared,
+    topic: TopicId,
+    partition: PartitionIndex,
+    run: Option<&ProducerRun>,
+) -> Result<Next, AppendError> {
+    // Read again: it may have been deleted since.
+    let found = prepared.state.topic(topic).ok_or_else(unknown_topic)?;
+    let found = found.partition(partition).ok_or_else(unknown_partition)?;
+    let Some(run) = run else { return Ok(Next::At(found.next)) };
+    match judge(found.producers.get(&run.id), run) {
+        Verdict::Next => Ok(Next::At(found.next)),
+        Verdict::Duplicate(known) => {
+            Ok(Next::Known { base_offset: known.base_offset, appended: known.appended })
+        }
+        Verdict::OutOfOrder { expected } => {
+            let text = format!("producer {} continues with sequence {expected}, not {}", run.id, run.first);
+            Err(AppendError::new(Kind::OutOfOrderSequence, text))
+        }
+        Verdict::Fenced { current } => {
+            let text = format!("producer {} has epoch {current}, not {}", run.id, run.epoch);
+            Err(AppendError::new(Kind::InvalidProducerEpoch, text))
+        }
+    }
+}
+
+fn parse_single(bytes: &[u8]) -> Result<Batch<'_>, AppendError> {
+    let (batch, rest) = Batch::parse(bytes).map_err(|error| {
+        let kind = match error.kind() {
+            BatchErrorKind::UnsupportedMagic(magic) => Kind::UnsupportedFormat(magic),
+            _ => Kind::Corrupt,
+        };
+        AppendError::new(kind, error)
+    })?;
+    if !rest.is_empty() {
+        return Err(AppendError::new(Kind::InvalidRecord, "there has to be exactly one batch"));
+    }
+    Ok(batch)
+}
+
+fn judge_times(summary: &Summary, config: &TopicConfig, now: Timestamp) -> Result<(), AppendError> {
+    let refuse = |text: String| AppendError::new(Kind::InvalidTimestamp, text);
+    if summary.timestamp_type == TimestampType::LogAppendTime {
+        return Err(refuse("a producer cannot write log append times".into()));
+    }
+    let (now, oldest, newest) = (now.value(), summary.min_timestamp, summary.max_timestamp);
+    if newest.saturating_sub(now) > config.after_max_ms() {
+        let text = format!("timestamp {newest} is more than {} ms ahead of {now}", config.after_max_ms());
+        return Err(refuse(text).at_record(summary.max_timestamp_offset_delta));
+    }
+    if oldest != NO_TIMESTAMP && now.saturating_sub(oldest) > config.before_max_ms() {
+        return Err(refuse(format!("timestamp {oldest} is more than {} ms behind {now}", config.before_max_ms())));
+    }
+    Ok(())
+}
+
+fn unknown_topic() -> AppendError {
+    AppendError::new(Kind::UnknownTopic, "there is no such topic")
+}
+
+fn unknown_partition() -> AppendError {
+    AppendError::new(Kind::UnknownPartition, "the topic has no such partition")
+}
+
+const NO_TIMESTAMP: i64 = -1;

@@ -1,0 +1,220 @@
+//! Reading: which batches answer a request, found in the index and, where it was thinned, by scanning the journal.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kolumn_journal::{FilePin, Position};
+
+use crate::core::decode;
+use crate::entry::{BATCH_AT, Entry};
+use crate::error::{ReadError, ReadErrorKind};
+use crate::ids::{PartitionIndex, TopicId};
+use crate::read::{PartitionOffsets, Read, ReadOutcome, ReadRequest, Slice};
+use crate::state::Place;
+use crate::state::index::Span;
+
+use super::{Store, partition_of};
+
+/// One batch and where it lies.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) last: i64,
+    pub(super) max_timestamp: i64,
+    pub(super) position: u64,
+    pub(super) len: usize,
+    pub(super) pin: FilePin,
+}
+
+/// Spans chosen for an answer, each with a hold on its file.
+struct Plan {
+    offsets: PartitionOffsets,
+    spans: Vec<(Span, FilePin)>,
+}
+
+impl Store {
+    /// Chooses the batches that answer a request, from memory alone. Never blocks.
+    ///
+    /// At the high watermark the answer is empty; below the log start and above the high watermark it is an error.
+    ///
+    /// # Errors
+    /// See [`ReadErrorKind`].
+    pub fn try_read(&self, request: ReadRequest) -> Result<ReadOutcome, ReadError> {
+        let plan = self.plan(&request)?;
+        if plan.spans.first().is_some_and(|(span, _)| span.is_thinned()) {
+            return Ok(ReadOutcome::NeedsDisk);
+        }
+        let mut answer = Answer::new(&request);
+        for (span, pin) in plan.spans {
+            if span.is_thinned() || !answer.take(self, &Found::of(&span, pin)) {
+                break;
+            }
+        }
+        Ok(ReadOutcome::Ready(answer.into_read(plan.offsets)))
+    }
+
+    /// Chooses the batches that answer a request. May block on the disk where the index was thinned.
+    ///
+    /// # Errors
+    /// See [`ReadErrorKind`].
+    pub fn read(&self, request: ReadRequest) -> Result<Read, ReadError> {
+        let plan = self.plan(&request)?;
+        let mut answer = Answer::new(&request);
+        'spans: for (span, pin) in plan.spans {
+            for found in self.batches_of(request.topic, request.partition, &span, pin)? {
+                if found.last >= request.offset.value() && !answer.take(self, &found) {
+                    break 'spans;
+                }
+            }
+        }
+        Ok(answer.into_read(plan.offsets))
+    }
+
+    /// The batches of a span, in order. Blocks if it was thinned.
+    pub(super) fn batches_of(
+        &self,
+        topic: TopicId,
+        partition: PartitionIndex,
+        span: &Span,
+        pin: FilePin,
+    ) -> Result<Vec<Found>, ReadError> {
+        if !span.is_thinned() {
+            return Ok(vec![Found::of(span, pin)]);
+        }
+        let mut batches = Vec::new();
+        let mut expected = span.base;
+        let mut fault = None;
+        let from = Position::new(span.position.saturating_sub(BATCH_AT as u64));
+        let scan = self.inner.journal.scan(from, Position::new(span.end), |entry| {
+            let position = entry.position.value();
+            if position >= span.end {
+                return ControlFlow::Break(());
+            }
+            match decode(position, &entry.bytes) {
+                Ok((Entry::Appended(meta) | Entry::Carried(meta), Some(Place(position))))
+                    if meta.topic == topic && meta.partition == partition && meta.base_offset == expected =>
+                {
+                    expected = meta.last_offset.saturating_add(1);
+                    let (last, max_timestamp, len) = (meta.last_offset, meta.max_timestamp, meta.len);
+                    batches.push(Found { last, max_timestamp, position, len, pin: pin.clone() });
+                }
+                Ok(_) => {}
+                Err(error) => fault = Some(error.to_string()),
+            }
+            if expected > span.last || fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        scan.map_err(|error| ReadError::new(ReadErrorKind::Gone, error))?;
+        match fault {
+            Some(fault) => Err(ReadError::new(ReadErrorKind::Io, fault)),
+            None if expected <= span.last => {
+                Err(ReadError::new(ReadErrorKind::Io, format!("the batch at offset {expected} is not where it was")))
+            }
+            None => Ok(batches),
+        }
+    }
+
+    /// The bytes of a batch, from memory or, blocking, from the file.
+    pub(super) fn bytes_of(&self, found: &Found) -> Result<Bytes, ReadError> {
+        if let Some(bytes) = self.inner.core.tail.read().get(found.position, found.len) {
+            return Ok(bytes);
+        }
+        let read = found.pin.read(Position::new(found.position), found.len);
+        read.map_err(|error| ReadError::new(ReadErrorKind::Io, error))
+    }
+
+    /// The first span at or after `offset` that `wanted` accepts, below offset `end`, with a hold on its file.
+    pub(super) fn find_span(
+        &self,
+        topic: TopicId,
+        partition: PartitionIndex,
+        from: impl FnOnce(&crate::state::partition::Partition) -> usize,
+        end: i64,
+        wanted: impl Fn(&Span) -> bool,
+    ) -> Result<Option<(Span, FilePin)>, ReadError> {
+        let applied = self.inner.core.applied.read();
+        let found = partition_of(&applied, topic, partition)?;
+        let mut spans = found.spans.range(from(found)..).take_while(|span| span.base < end);
+        let Some(span) = spans.find(|span| wanted(span)) else { return Ok(None) };
+        let pin = self.pin(span)?;
+        Ok(Some((span.clone(), pin)))
+    }
+
+    /// Holds the files are taken under the readers' lock: a file is freed only after the state shows no live batch in it,
+    /// which cannot happen while the lock is held.
+    fn plan(&self, request: &ReadRequest) -> Result<Plan, ReadError> {
+        let applied = self.inner.core.applied.read();
+        let found = partition_of(&applied, request.topic, request.partition)?;
+        let offsets = self.offsets_of(found);
+        let offset = request.offset.value();
+        if offset < found.log_start || offset > found.next {
+            let text = format!("offset {offset} is not in {} to {}", found.log_start, found.next);
+            return Err(ReadError::new(ReadErrorKind::OffsetOutOfRange { offsets }, text));
+        }
+        let mut spans: Vec<(Span, FilePin)> = Vec::new();
+        let mut len = 0_u64;
+        for span in found.spans.range(found.span_at(offset)..).take(SLICES_MAX) {
+            let is_first = spans.is_empty();
+            if !is_first && len.saturating_add(span.len) > request.max_len as u64 && !span.is_thinned() {
+                break;
+            }
+            let pin = self.pin(span)?;
+            len = len.saturating_add(span.len);
+            spans.push((span.clone(), pin));
+            if len > request.max_len as u64 {
+                break;
+            }
+        }
+        drop(applied);
+        Ok(Plan { offsets, spans })
+    }
+
+    fn pin(&self, span: &Span) -> Result<FilePin, ReadError> {
+        let pin = self.inner.journal.pin(Position::new(span.position));
+        pin.ok_or_else(|| ReadError::new(ReadErrorKind::Gone, "the file has been freed"))
+    }
+}
+
+impl Found {
+    fn of(span: &Span, pin: FilePin) -> Self {
+        Self {
+            last: span.last,
+            max_timestamp: span.own_max,
+            position: span.position,
+            len: usize::try_from(span.len).unwrap_or(usize::MAX),
+            pin,
+        }
+    }
+}
+
+/// An answer as it grows.
+struct Answer<'a> {
+    request: &'a ReadRequest,
+    len: usize,
+    slices: Vec<Slice>,
+}
+
+impl<'a> Answer<'a> {
+    const fn new(request: &'a ReadRequest) -> Self {
+        Self { request, len: 0, slices: Vec::new() }
+    }
+
+    /// Takes a batch if it fits; says whether the next one may be tried.
+    fn take(&mut self, store: &Store, found: &Found) -> bool {
+        let len = self.len.saturating_add(found.len);
+        let is_free = self.slices.is_empty() && self.request.at_least_one_batch;
+        if (len > self.request.max_len && !is_free) || self.slices.len() >= SLICES_MAX {
+            return false;
+        }
+        self.len = len;
+        let core = Arc::clone(&store.inner.core);
+        self.slices.push(Slice::new(core, found.pin.clone(), found.position, found.len));
+        true
+    }
+
+    fn into_read(self, offsets: PartitionOffsets) -> Read {
+        Read { offsets, len: self.len, slices: self.slices }
+    }
+}
+
+/// Batches in one answer, at most: what a reader of tiny batches costs in memory.
+const SLICES_MAX: usize = 4096;

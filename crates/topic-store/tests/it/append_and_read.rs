@@ -1,0 +1,184 @@
+//! What is appended is read: the same bytes, in order, from memory, from files, after a restart.
+
+use kolumn_topic_store::{
+    Offset, PartitionIndex, ReadErrorKind, ReadOutcome, Settings, TopicErrorKind,
+};
+
+use crate::support::*;
+
+#[test]
+fn batches_are_read_byte_for_byte_with_consecutive_offsets() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = open_at(directory.path(), small_settings());
+    let (_, topic) = make_topic(&store, "fruit", 2, &[]);
+    let sent = [batch(&[b"a", b"b", b"c"]), batch(&[b"d"]), batch(&[b"e", b"f"])];
+    let offsets: Vec<_> =
+        sent.iter().map(|batch| append(&store, topic.id, P0, batch).base_offset.value()).collect();
+    assert_eq!(offsets, [0, 3, 4]);
+    let stored = read_all(&store, topic.id, P0, 1 << 20);
+    assert_eq!(stored.len(), 3);
+    for ((stored, sent), offset) in stored.iter().zip(&sent).zip(offsets) {
+        assert_stored(stored, sent, offset);
+    }
+    let other = store.offsets(topic.id, PartitionIndex::new(1)).expect("known");
+    assert_eq!(other.high_watermark, Offset::new(0));
+}
+
+#[test]
+fn everything_is_there_after_a_restart_and_the_epoch_is_one_higher() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let sent: Vec<_> = (0..20).map(|n| batch_of(9, 0, n * 2, 2)).collect();
+    let (id, view) = {
+        let store = open_at(directory.path(), small_settings());
+        let (view, topic) = make_topic(&store, "fruit", 1, &[("retention.ms", "-1")]);
+        for batch in &sent[..10] {
+            append(&store, topic.id, P0, batch);
+        }
+        store.close().expect("closes");
+        (topic.id, view)
+    };
+    for round in 1..3 {
+        let store = open_at(directory.path(), small_settings());
+        assert_eq!(store.view("kafka"), Some(view.clone()));
+        let topic = store.topic(view.id, "fruit").expect("kept");
+        assert_eq!((topic.id, topic.config.retention_ms()), (id, None));
+        let offsets = store.offsets(id, P0).expect("known");
+        assert_eq!(offsets.leader_epoch.value(), round);
+        let high = usize::try_from(offsets.high_watermark.value()).expect("positive");
+        let stored = read_all(&store, id, P0, 500);
+        assert_eq!(stored.len(), high / 2);
+        for ((stored, sent), offset) in stored.iter().zip(&sent).zip((0..).step_by(2)) {
+            assert_stored(stored, sent, offset);
+        }
+        // The window is as it was: the last batch is known, the next one is next.
+        let again = append(&store, id, P0, &sent[high / 2 - 1]);
+        assert_eq!(again.base_offset.value(), i64::try_from(high).expect("small") - 2);
+        append(&store, id, P0, &sent[high / 2]);
+        assert_eq!(store.epoch_of(id, P0, Offset::new(0)).expect("known").value(), 0);
+        let newest = store.epoch_of(id, P0, offsets.high_watermark).expect("known");
+        assert_eq!(newest.value(), round);
+        if round == 1 {
+            store.close().expect("closes");
+        }
+    }
+}
+
+#[test]
+fn what_left_memory_is_read_from_the_files() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let settings = Settings { tail_len_max: 0, ..small_settings() };
+    let store = open_at(directory.path(), settings);
+    let (_, topic) = make_topic(&store, "fruit", 1, &[]);
+    let sent: Vec<_> = (0..40_u8).map(|n| batch(&[&[n; 3000], &[n; 10]])).collect();
+    for batch in &sent {
+        append(&store, topic.id, P0, batch);
+    }
+    assert_eq!(store.stats().tail_len, 0);
+    let stored = read_all(&store, topic.id, P0, 10_000);
+    for ((stored, sent), offset) in stored.iter().zip(&sent).zip((0..).step_by(2)) {
+        assert_stored(stored, sent, offset);
+    }
+    assert_eq!(stored.len(), sent.len());
+}
+
+#[test]
+fn a_thinned_index_is_read_by_scanning_and_gives_the_same_bytes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let settings = Settings { index_len_max: 0, ..small_settings() };
+    let store = open_at(directory.path(), settings);
+    let (view, topic) = make_topic(&store, "fruit", 2, &[]);
+    let other = store.create_topic(view.id, new_topic("other", 1, &[]), false, NOW).expect("new");
+    let other = other.wait().expect("durable");
+    let mut sent = Vec::new();
+    for n in 0..200_i64 {
+        let batch = batch_at(NOW.value() + n, &[n.to_string().as_bytes()]);
+        append(&store, topic.id, P0, &batch);
+        append(&store, topic.id, PartitionIndex::new(1), &batch);
+        if n % 3 == 0 {
+            append(&store, other.id, P0, &batch);
+        }
+        sent.push(batch);
+    }
+    assert!(store.stats().index_entries < 100, "{:?}", store.stats());
+    let outcome = store.try_read(request(topic.id, P0, 0, 1000)).expect("in range");
+    assert!(matches!(outcome, ReadOutcome::NeedsDisk));
+    for partition in [0, 1] {
+        let stored = read_all(&store, topic.id, PartitionIndex::new(partition), 700);
+        assert_eq!(stored.len(), sent.len());
+        for ((stored, sent), offset) in stored.iter().zip(&sent).zip(0..) {
+            assert_stored(stored, sent, offset);
+        }
+    }
+    for n in 0..200_i64 {
+        let time = kolumn_topic_store::Timestamp::new(NOW.value() + n);
+        let hit = store.offset_for_time(topic.id, P0, time).expect("readable").expect("found");
+        assert_eq!((hit.offset.value(), hit.timestamp), (n, time));
+    }
+}
+
+#[test]
+fn an_answer_has_whole_batches_and_at_least_one_if_asked_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = open_at(directory.path(), small_settings());
+    let (_, topic) = make_topic(&store, "fruit", 1, &[]);
+    let sent = batch(&[&[1; 100], b"x"]);
+    for _ in 0..3 {
+        append(&store, topic.id, P0, &sent);
+    }
+    let count = |offset, max_len, at_least_one_batch| {
+        let request = kolumn_topic_store::ReadRequest {
+            at_least_one_batch,
+            ..request(topic.id, P0, offset, max_len)
+        };
+        let outcome = store.try_read(request).expect("in range");
+        let ReadOutcome::Ready(read) = outcome else { panic!("nothing is thinned") };
+        assert_eq!(read.len, read.slices.iter().map(kolumn_topic_store::Slice::len).sum::<usize>());
+        read.slices.len()
+    };
+    assert_eq!(count(0, 0, true), 1);
+    assert_eq!(count(0, 0, false), 0);
+    assert_eq!(count(1, sent.len() * 2, true), 2);
+    assert_eq!(count(2, sent.len() * 3 - 1, false), 2);
+    assert_eq!(count(0, sent.len() * 3, false), 3);
+    assert_eq!(count(6, usize::MAX, true), 0);
+    for offset in [-1, 7, i64::MAX] {
+        let error = store.try_read(request(topic.id, P0, offset, 1)).expect_err("out of range");
+        assert!(matches!(error.kind(), ReadErrorKind::OffsetOutOfRange { offsets } if offsets.high_watermark.value() == 6));
+    }
+    let error = store.try_read(request(topic.id, PartitionIndex::new(1), 0, 1)).expect_err("unknown");
+    assert_eq!(error.kind(), ReadErrorKind::UnknownPartition);
+}
+
+#[test]
+fn topics_are_found_listed_and_deleted_by_identity() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = open_at(directory.path(), small_settings());
+    let (view, first) = make_topic(&store, "b.x", 1, &[]);
+    let (_, second) = make_topic(&store, "a", 3, &[]);
+    let names: Vec<_> = store.topics(view.id).iter().map(|topic| topic.name.to_string()).collect();
+    assert_eq!(names, ["a", "b.x"]);
+    let kind = |name: &str, partitions| {
+        let new = new_topic(name, partitions, &[]);
+        store.create_topic(view.id, new, true, NOW).map(|_| ()).map_err(|error| error.kind())
+    };
+    assert_eq!(kind("b.x", 1), Err(TopicErrorKind::Exists));
+    assert_eq!(kind("b_x", 1), Err(TopicErrorKind::Exists));
+    assert_eq!(kind("c/d", 1), Err(TopicErrorKind::InvalidName));
+    assert_eq!(kind("c", 0), Err(TopicErrorKind::InvalidPartitions));
+    assert_eq!(kind("c", i32::MAX), Err(TopicErrorKind::InvalidPartitions));
+    assert_eq!(kind("c", 1), Ok(()));
+    assert!(store.topic(view.id, "c").is_none(), "only validated");
+    assert!(store.topic(view.id, "b_x").is_none(), "found by its own name only");
+    append(&store, first.id, P0, &batch(&[b"1"]));
+    store.delete_topic(view.id, first.id).expect("known").wait().expect("durable");
+    assert!(store.topic(view.id, "b.x").is_none());
+    assert_eq!(
+        store.append(first.id, P0, batch(&[b"2"]), NOW).expect_err("gone").kind(),
+        kolumn_topic_store::AppendErrorKind::UnknownTopic
+    );
+    assert_eq!(store.delete_topic(view.id, first.id).expect_err("gone").kind(), TopicErrorKind::UnknownTopic);
+    let (_, again) = make_topic(&store, "b.x", 1, &[]);
+    assert_ne!(again.id, first.id);
+    assert_eq!(store.offsets(again.id, P0).expect("new").high_watermark.value(), 0);
+    assert_eq!(store.topic_by_id(view.id, second.id), Some(second));
+}

@@ -1,0 +1,16 @@
+//! The behaviours of the store, a module for each.
+
+#![cfg(test)]
+
+mod append_and_read;
+mod concurrency;
+mod idempotent_producer;
+mod model;
+mod power_loss;
+mod retention;
+mod simulation;
+mod space;
+mod support;
+mod time_lookup;
+mod validation;
+mod waiting;

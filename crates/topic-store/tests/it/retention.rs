@@ -1,0 +1,82 @@
+//! What is old or too much goes, and its files with it; what is not, stays.
+
+use crate::support::*;
+
+fn filled(pairs: &[(&str, &str)], batches: usize) -> (Stepped, kolumn_topic_store::TopicId) {
+    let mut stepped = Stepped::open(small_settings());
+    let (_, topic) = stepped.topic("t", pairs);
+    for _ in 0..batches {
+        let sent = batch_at(stepped.now.value(), &[&[5; 10_000]]);
+        stepped.append(topic.id, &sent);
+        stepped.later(1000);
+    }
+    (stepped, topic.id)
+}
+
+#[test]
+fn batches_older_than_retention_ms_go_and_their_files_are_freed() {
+    let (mut stepped, topic) = filled(&[("retention.ms", "10000")], 50);
+    stepped.maintain(3);
+    let offsets = stepped.store.offsets(topic, P0).expect("known");
+    assert_eq!((offsets.log_start.value(), offsets.high_watermark.value()), (40, 50));
+    assert!(stepped.recorder.count("Freed") >= 2, "{:?}", stepped.recorder.events);
+    stepped.later(60_000);
+    stepped.maintain(3);
+    let offsets = stepped.store.offsets(topic, P0).expect("known");
+    assert_eq!((offsets.log_start.value(), offsets.high_watermark.value()), (50, 50));
+    let mut stepped = stepped.reopen(small_settings());
+    assert_eq!(stepped.store.offsets(topic, P0).expect("known").log_start.value(), 50);
+    assert_eq!(stepped.append(topic, &batch(&[b"next"])).base_offset.value(), 50);
+}
+
+#[test]
+fn a_partition_above_retention_bytes_loses_its_oldest_batches() {
+    let (mut stepped, topic) = filled(&[("retention.ms", "-1"), ("retention.bytes", "200000")], 50);
+    stepped.maintain(3);
+    let kept = read_all(&stepped.store, topic, P0, 1 << 20);
+    let len: usize = kept.iter().map(bytes::Bytes::len).sum();
+    assert!((200_000..211_000).contains(&len), "{len}");
+    assert!(stepped.recorder.count("Freed") >= 1);
+}
+
+#[test]
+fn nothing_goes_without_a_policy_that_says_so() {
+    for pairs in [&[("retention.ms", "-1")][..], &[("cleanup.policy", "compact"), ("retention.ms", "1")], &[]] {
+        let (mut stepped, topic) = filled(pairs, 20);
+        stepped.later(3_600_000);
+        stepped.maintain(3);
+        assert_eq!(stepped.store.offsets(topic, P0).expect("known").log_start.value(), 0, "{pairs:?}");
+        assert_eq!(read_all(&stepped.store, topic, P0, 1 << 20).len(), 20);
+    }
+}
+
+#[test]
+fn records_without_a_timestamp_age_from_their_append() {
+    let mut stepped = Stepped::open(small_settings());
+    let (_, topic) = stepped.topic("t", &[("retention.ms", "10000")]);
+    stepped.append(topic.id, &batch_at(-1, &[b"timeless"]));
+    stepped.later(5000);
+    stepped.maintain(2);
+    assert_eq!(stepped.store.offsets(topic.id, P0).expect("known").log_start.value(), 0);
+    stepped.later(6000);
+    stepped.maintain(2);
+    assert_eq!(stepped.store.offsets(topic.id, P0).expect("known").log_start.value(), 1);
+}
+
+#[test]
+fn what_a_reader_holds_stays_readable_after_its_file_was_freed() {
+    let settings = kolumn_topic_store::Settings { tail_len_max: 0, ..small_settings() };
+    let mut stepped = Stepped::open(settings);
+    let (_, topic) = stepped.topic("t", &[("retention.ms", "1000")]);
+    let sent: Vec<_> = (0..40_u8).map(|n| batch(&[&[n; 10_000]])).collect();
+    for batch in &sent {
+        stepped.append(topic.id, batch);
+    }
+    let read = stepped.store.read(request(topic.id, P0, 0, 50_000)).expect("in range");
+    stepped.later(10_000);
+    stepped.maintain(3);
+    assert!(stepped.recorder.count("Freed") >= 2);
+    for ((bytes, sent), offset) in bytes_of(&read).iter().zip(&sent).zip(0..) {
+        assert_stored(bytes, sent, offset);
+    }
+}
