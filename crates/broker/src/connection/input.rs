@@ -1,0 +1,113 @@
+//! Frames out of bytes: a buffer that grows with what arrives, never with what is declared.
+//!
+//! ```text
+//! | length int32 | api key int16 | api version int16 | correlation id int32 | … |
+//! ```
+//! The first eight bytes are judged as soon as they are there, so that a request that is not served costs nothing.
+
+use bytes::{Bytes, BytesMut};
+
+use super::{ConnectionError, ConnectionErrorKind, Served};
+
+/// INVARIANT: `head` is set exactly when the frame at the front of the buffer has passed the check of its head.
+#[derive(Debug)]
+pub(super) struct Input {
+    buffer: BytesMut,
+    head: Option<Head>,
+    /// Length of the last frame: the next one is probably as long.
+    expected_len: usize,
+    frame_len_max: usize,
+    served: Served,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    /// Length of the frame with its prefix.
+    len: usize,
+}
+
+impl Input {
+    pub(super) fn new(frame_len_max: usize, served: Served) -> Self {
+        Self { buffer: BytesMut::new(), head: None, expected_len: 0, frame_len_max, served }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Bytes that are worth reading now: the rest of the frame, but never more than doubles what is there.
+    pub(super) fn want(&self) -> Option<usize> {
+        let step = self.buffer.len().max(self.expected_len).clamp(READ_LEN_MIN, READ_LEN_MAX);
+        match self.head {
+            None => Some(step),
+            Some(head) => match head.len.saturating_sub(self.buffer.len()) {
+                0 => None,
+                rest => Some(rest.min(step)),
+            },
+        }
+    }
+
+    /// Whether the frame at the front is known to be longer than `len`.
+    pub(super) fn is_longer_than(&self, len: usize) -> bool {
+        self.head.is_some_and(|head| head.len > len)
+    }
+
+    pub(super) fn buffer(&mut self, len: usize) -> &mut BytesMut {
+        self.buffer.reserve(len);
+        &mut self.buffer
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.head.is_some_and(|head| self.buffer.len() >= head.len)
+    }
+
+    /// Judges the head of the frame at the front, once it is there.
+    pub(super) fn check(&mut self) -> Result<(), ConnectionError> {
+        if self.head.is_some() {
+            return Ok(());
+        }
+        let Some((prefix, rest)) = self.buffer.split_first_chunk::<PREFIX_LEN>() else { return Ok(()) };
+        let declared = i32::from_be_bytes(*prefix);
+        let len = usize::try_from(declared)
+            .ok()
+            .filter(|len| *len >= HEADER_LEN_MIN)
+            .ok_or_else(|| ConnectionError::new(ConnectionErrorKind::FrameLength(declared)))?;
+        let too_long = |max| ConnectionError::new(ConnectionErrorKind::FrameTooLong { len, max });
+        if len > self.frame_len_max {
+            return Err(too_long(self.frame_len_max));
+        }
+        let Some(&[k0, k1, v0, v1]) = rest.first_chunk::<4>() else { return Ok(()) };
+        let (api_key, api_version) = (i16::from_be_bytes([k0, k1]), i16::from_be_bytes([v0, v1]));
+        let Some(max) = (self.served)(api_key, api_version) else {
+            return Err(ConnectionError::new(ConnectionErrorKind::Unsupported { api_key, api_version }));
+        };
+        if len > max {
+            return Err(too_long(max));
+        }
+        self.head = Some(Head { len: PREFIX_LEN + len });
+        Ok(())
+    }
+
+    /// Takes the frame at the front, without its prefix, if it is complete.
+    pub(super) fn take_frame(&mut self) -> Result<Option<Bytes>, ConnectionError> {
+        self.check()?;
+        let Some(head) = self.head.filter(|head| self.buffer.len() >= head.len) else { return Ok(None) };
+        let mut frame = self.buffer.split_to(head.len).freeze();
+        let frame = frame.split_off(PREFIX_LEN);
+        self.expected_len = head.len;
+        self.head = None;
+        if self.buffer.is_empty() {
+            // An idle connection keeps no buffer; the frame keeps what it needs.
+            self.buffer = BytesMut::new();
+        }
+        // What follows is judged now, but an error in it must not lose this frame: the next call reports it.
+        drop(self.check());
+        Ok(Some(frame))
+    }
+}
+
+const PREFIX_LEN: usize = 4;
+/// API key, version and correlation id.
+const HEADER_LEN_MIN: usize = 8;
+const READ_LEN_MIN: usize = 4 << 10;
+const READ_LEN_MAX: usize = 1 << 20;

@@ -1,0 +1,188 @@
+//! `CreateTopics`: answered when the topics are durable.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kolumn_kafka_wire::messages::create_topics_request::CreatableTopic;
+use kolumn_kafka_wire::messages::create_topics_response::{CreatableTopicConfigs, CreatableTopicResult};
+use kolumn_kafka_wire::messages::{CreateTopicsRequest, CreateTopicsResponse};
+use kolumn_kafka_wire::{ErrorCode, Str};
+use kolumn_topic_store::{NewTopic, Timestamp, Topic, TopicConfig, TopicError, TopicErrorKind};
+use tokio::time::Instant;
+
+use super::room;
+use crate::bridge::{errors, ids};
+use crate::context::Session;
+use crate::dispatch::{Request, Started};
+use crate::observer::CloseReason;
+
+/// Why a topic was not created.
+#[derive(Debug, Clone)]
+pub(super) struct Refusal {
+    pub(super) code: ErrorCode,
+    pub(super) text: String,
+}
+
+impl Refusal {
+    fn new(code: ErrorCode, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+}
+
+pub(crate) fn start(session: &Arc<Session>, request: &Request, now: Timestamp) -> Result<Started, CloseReason> {
+    let message: CreateTopicsRequest<'_> = request.decode()?;
+    let validate_only = message.validate_only;
+    let deadline = room::deadline(message.timeout_ms);
+    let wanted = wanted(session, &message);
+    let (session, request) = (Arc::clone(session), request.clone());
+    Ok(Started::ordered(async move {
+        let mut results = Vec::with_capacity(wanted.len());
+        for (name, wish) in wanted {
+            let created = match wish {
+                Ok(topic) => create(&session, topic, validate_only, now, deadline).await,
+                Err(refusal) => Err(refusal),
+            };
+            results.push(match created {
+                Ok(topic) => created_result(&topic, validate_only),
+                Err(refusal) => CreatableTopicResult {
+                    name: Str::from(name),
+                    error_code: refusal.code,
+                    error_message: Some(Str::from(refusal.text)),
+                    configs: None,
+                    ..CreatableTopicResult::default()
+                },
+            });
+        }
+        request.answer(&CreateTopicsResponse { topics: results.into(), ..CreateTopicsResponse::default() })
+    }))
+}
+
+/// Creates a topic and waits until it is durable.
+pub(super) async fn create(
+    session: &Session,
+    topic: NewTopic,
+    validate_only: bool,
+    now: Timestamp,
+    deadline: Instant,
+) -> Result<Arc<Topic>, Refusal> {
+    let view = session.context.view.id;
+    let name = topic.name.clone();
+    let commit = room::until_room(
+        session,
+        deadline,
+        |store| store.create_topic(view, topic.clone(), validate_only, now),
+        |error| matches!(error.kind(), TopicErrorKind::Busy | TopicErrorKind::Full),
+    );
+    let commit = commit.await.map_err(|error| refused(session, &name, &error))?;
+    commit.await.map_err(|error| Refusal::new(errors::COMMIT_FAILED, error.to_string()))
+}
+
+/// The topics of the request by name, each with what is wrong with it.
+fn wanted(
+    session: &Session,
+    message: &CreateTopicsRequest<'_>,
+) -> BTreeMap<String, Result<NewTopic, Refusal>> {
+    let mut wanted = BTreeMap::new();
+    for topic in message.topics.iter() {
+        let name = topic.name.to_string();
+        if wanted.contains_key(&name) {
+            let twice = Refusal::new(ErrorCode::INVALID_REQUEST, "the request names this topic twice");
+            wanted.insert(name, Err(twice));
+        } else {
+            wanted.insert(name, new_topic(session, &topic));
+        }
+    }
+    wanted
+}
+
+fn new_topic(session: &Session, topic: &CreatableTopic<'_>) -> Result<NewTopic, Refusal> {
+    let name = topic.name.to_string();
+    if let Some(fault) = kolumn_topic_store::name_fault(&name) {
+        return Err(Refusal::new(ErrorCode::INVALID_TOPIC_EXCEPTION, fault));
+    }
+    let partitions = if topic.assignments.is_empty() {
+        plain_partitions(session, topic)?
+    } else {
+        assigned_partitions(session, topic)?
+    };
+    let pairs: Vec<_> = topic.configs.iter().map(|config| (config.name, config.value)).collect();
+    if let Some((key, _)) = pairs.iter().find(|(_, value)| value.is_none()) {
+        return Err(Refusal::new(ErrorCode::INVALID_CONFIG, format!("`{key}` has no value")));
+    }
+    let pairs = pairs.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_ref()?.as_str())));
+    let config =
+        TopicConfig::parse(pairs).map_err(|error| Refusal::new(ErrorCode::INVALID_CONFIG, error.to_string()))?;
+    Ok(NewTopic { name, partitions, config })
+}
+
+fn plain_partitions(session: &Session, topic: &CreatableTopic<'_>) -> Result<i32, Refusal> {
+    if !matches!(topic.replication_factor, -1 | 1) {
+        let text = "the replication factor can only be 1: there is one broker";
+        return Err(Refusal::new(ErrorCode::INVALID_REPLICATION_FACTOR, text));
+    }
+    match topic.num_partitions {
+        -1 => Ok(session.context.validated.settings.topics.default_partitions),
+        partitions if partitions < 1 => {
+            Err(Refusal::new(ErrorCode::INVALID_PARTITIONS, "the number of partitions must be positive"))
+        }
+        partitions => Ok(partitions),
+    }
+}
+
+/// Replicas chosen by the client: every partition from 0 on, each on this broker alone.
+fn assigned_partitions(session: &Session, topic: &CreatableTopic<'_>) -> Result<i32, Refusal> {
+    if topic.num_partitions != -1 || topic.replication_factor != -1 {
+        let text = "with assignments, the number of partitions and the replication factor must be -1";
+        return Err(Refusal::new(ErrorCode::INVALID_REQUEST, text));
+    }
+    let invalid = |text: &str| Refusal::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, text);
+    let mut partitions: Vec<i32> = Vec::with_capacity(topic.assignments.len());
+    for assignment in topic.assignments.iter() {
+        if !assignment.broker_ids.iter().eq([session.context.node_id()]) {
+            return Err(invalid("every partition has one replica, on this broker"));
+        }
+        partitions.push(assignment.partition_index);
+    }
+    partitions.sort_unstable();
+    let count = i32::try_from(partitions.len()).map_err(|_| invalid("too many partitions"))?;
+    if !partitions.into_iter().eq(0..count) {
+        return Err(invalid("partitions must be numbered from 0 without a gap"));
+    }
+    Ok(count)
+}
+
+fn refused(session: &Session, name: &str, error: &TopicError) -> Refusal {
+    let kind = error.kind();
+    if kind == TopicErrorKind::Exists {
+        let topics = session.store().topics(session.context.view.id);
+        let key = |name: &str| name.replace('.', "_");
+        let other = topics.iter().find(|topic| *topic.name != *name && key(&topic.name) == key(name));
+        if let Some(other) = other {
+            let text = format!("`{name}` collides with topic `{}`: `.` and `_` count as one", other.name);
+            return Refusal::new(ErrorCode::INVALID_TOPIC_EXCEPTION, text);
+        }
+    }
+    Refusal::new(errors::topic_code(kind), error.to_string())
+}
+
+fn created_result(topic: &Topic, validate_only: bool) -> CreatableTopicResult<'static> {
+    let configs = topic.config.pairs().map(|(key, value, is_default)| CreatableTopicConfigs {
+        name: Str::from(key.to_owned()),
+        value: Some(Str::from(value.to_owned())),
+        config_source: if is_default { SOURCE_DEFAULT } else { SOURCE_TOPIC },
+        ..CreatableTopicConfigs::default()
+    });
+    let configs: Vec<_> = configs.collect();
+    CreatableTopicResult {
+        name: Str::from(topic.name.to_string()),
+        topic_id: if validate_only { kolumn_kafka_wire::Uuid::default() } else { ids::topic_id_to_wire(topic.id) },
+        num_partitions: topic.partitions,
+        replication_factor: 1,
+        configs: Some(configs.into()),
+        error_message: None,
+        ..CreatableTopicResult::default()
+    }
+}
+
+const SOURCE_TOPIC: i8 = 1;
+const SOURCE_DEFAULT: i8 = 5;

@@ -1,0 +1,135 @@
+//! What the broker tells about itself: typed events, and an adapter that turns them into `tracing` records.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+/// Receives the broker's events.
+///
+/// # Contract
+/// `event` is called from the tasks that serve connections and from the store's threads: it must be quick and must
+/// not block or panic. Events of one connection come in order; across connections no order is promised.
+pub trait Observer: fmt::Debug + Send + Sync {
+    /// Something happened.
+    fn event(&self, event: &Event<'_>);
+}
+
+/// Something that happened in the broker.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'e> {
+    /// A listener accepts connections.
+    Listening {
+        /// Its address, with the port that was chosen.
+        address: SocketAddr,
+    },
+    /// A connection was accepted.
+    ConnectionOpened {
+        /// The peer.
+        peer: SocketAddr,
+    },
+    /// A connection was refused because there are as many as the settings allow.
+    ConnectionRefused {
+        /// The peer.
+        peer: SocketAddr,
+        /// The limit.
+        connections_max: usize,
+    },
+    /// A connection ended.
+    ConnectionClosed {
+        /// The peer.
+        peer: SocketAddr,
+        /// Why.
+        reason: &'e CloseReason,
+    },
+    /// A listener could not accept; it goes on after a pause.
+    AcceptFailed {
+        /// What the system said.
+        error: &'e std::io::Error,
+    },
+    /// A topic was made because a client asked for its metadata.
+    TopicAutoCreated {
+        /// Its name.
+        name: &'e str,
+    },
+    /// Maintenance of the store failed; it is tried again.
+    MaintenanceFailed {
+        /// What the store said.
+        error: &'e (dyn std::error::Error + 'static),
+    },
+    /// The store reported something.
+    Store(&'e kolumn_topic_store::Event<'e>),
+    /// Shutdown began.
+    Draining {
+        /// Connections that are still open.
+        connections: usize,
+    },
+    /// Shutdown ended.
+    Stopped,
+}
+
+/// Why a connection ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// The peer closed it.
+    Peer,
+    /// Nothing was heard from the peer for too long.
+    Idle,
+    /// The peer left the protocol.
+    Protocol(crate::connection::ConnectionError),
+    /// A request could not be decoded.
+    Malformed(kolumn_kafka_wire::DecodeError),
+    /// A version that is only advertised for old clients was used, or a request without a response failed.
+    Refused(&'static str),
+    /// The bytes of an answer could not be read or encoded.
+    Answer(String),
+    /// The socket failed.
+    Io(std::io::Error),
+    /// The peer held request memory that others were waiting for.
+    Evicted,
+    /// The broker shuts down.
+    Shutdown,
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Peer => f.write_str("closed by the peer"),
+            Self::Idle => f.write_str("idle for too long"),
+            Self::Protocol(error) => write!(f, "protocol violated: {error}"),
+            Self::Malformed(error) => write!(f, "malformed request: {error}"),
+            Self::Refused(what) => write!(f, "refused: {what}"),
+            Self::Answer(what) => write!(f, "answer failed: {what}"),
+            Self::Io(error) => write!(f, "socket failed: {error}"),
+            Self::Evicted => f.write_str("held request memory that others waited for"),
+            Self::Shutdown => f.write_str("the broker shuts down"),
+        }
+    }
+}
+
+/// Writes every event to `tracing`.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct TracingObserver;
+
+impl Observer for TracingObserver {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::Listening { address } => tracing::info!(%address, "listening"),
+            Event::ConnectionOpened { peer } => tracing::debug!(%peer, "connection opened"),
+            Event::ConnectionRefused { peer, connections_max } => {
+                tracing::warn!(%peer, connections_max, "connection refused: too many");
+            }
+            Event::ConnectionClosed { peer, reason: reason @ (CloseReason::Peer | CloseReason::Idle) } => {
+                tracing::debug!(%peer, %reason, "connection closed");
+            }
+            Event::ConnectionClosed { peer, reason } => tracing::info!(%peer, %reason, "connection closed"),
+            Event::AcceptFailed { error } => tracing::warn!(%error, "accept failed"),
+            Event::TopicAutoCreated { name } => tracing::info!(name, "topic created on first use"),
+            Event::MaintenanceFailed { error } => tracing::error!(error, "maintenance failed"),
+            Event::Store(event) => tracing::info!(?event, "store"),
+            Event::Draining { connections } => tracing::info!(connections, "draining"),
+            Event::Stopped => tracing::info!("stopped"),
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! One task per connection: moves bytes between socket and engine, and starts requests in order.
+//!
+//! ```text
+//!          readable              next_request              front of the queue
+//! socket ----------> engine ----------------> dispatch ----------------------> engine ----> socket
+//!            ^ budget                           ^ one `Ordered` at a time        ^ few unsent bytes
+//! ```
+//! Each arrow waits for the one behind it: what cannot be sent is not computed, what cannot be computed is not
+//! started, what cannot be started is not read. Answers are computed only at the front of the queue, because nothing
+//! behind it could be sent anyway.
+
+mod outgoing;
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use self::outgoing::Outgoing;
+use super::wall_clock;
+use crate::api;
+use crate::bridge::StoredRange;
+use crate::budget::{Lease, SMALL_FRAME_LEN_MAX};
+use crate::connection::{Connection, SlotId};
+use crate::context::{Phase, Session, reached};
+use crate::dispatch::{self, Answer, Pending, Started};
+use crate::observer::CloseReason;
+
+/// Serves a connection until it ends; says why it ended.
+pub(crate) async fn serve(stream: TcpStream, session: Arc<Session>) -> CloseReason {
+    // Boxed, so that a task that waits for its first byte stays small.
+    let mut task = Box::new(Task::new(stream, session));
+    loop {
+        if let Err(reason) = task.turn().await {
+            return reason;
+        }
+    }
+}
+
+struct Task {
+    stream: TcpStream,
+    session: Arc<Session>,
+    engine: Connection<StoredRange>,
+    lease: Lease,
+    /// The request whose effects are still to come.
+    ordered: Option<(SlotId, Pending<Started>)>,
+    /// Answers to come, in the order of requests.
+    answers: VecDeque<(SlotId, Pending<Answer>)>,
+    outgoing: Outgoing,
+    phase: watch::Receiver<Phase>,
+    timer: std::pin::Pin<Box<tokio::time::Sleep>>,
+    /// The peer sends nothing more.
+    ended: bool,
+    /// The budget has no room for what could be read.
+    starved: bool,
+}
+
+/// What a task woke up for.
+enum Wake {
+    Socket(io::Result<tokio::io::Ready>),
+    Started(SlotId, Started),
+    Answered(SlotId, Answer),
+    Outgoing(Result<(), CloseReason>),
+    BudgetFreed,
+    Evicted,
+    Timer,
+    Phase,
+}
+
+impl Task {
+    fn new(stream: TcpStream, session: Arc<Session>) -> Self {
+        let context = &session.context;
+        let limits = context.validated.connection_limits();
+        let engine = Connection::new(limits, api::served, Instant::now().into_std());
+        let timer = Box::pin(tokio::time::sleep_until(engine.next_deadline().into()));
+        Self {
+            lease: context.budget.lease(),
+            phase: context.phase.clone(),
+            stream,
+            session,
+            engine,
+            ordered: None,
+            answers: VecDeque::new(),
+            outgoing: Outgoing::default(),
+            timer,
+            ended: false,
+            starved: false,
+        }
+    }
+
+    /// Does what can be done, then waits for one thing to happen.
+    async fn turn(&mut self) -> Result<(), CloseReason> {
+        self.start_requests()?;
+        self.outgoing.flush(&self.stream, &mut self.engine)?;
+        self.check_end()?;
+        match self.wake().await {
+            Wake::Socket(ready) => {
+                let ready = ready.map_err(CloseReason::Io)?;
+                if ready.is_readable() || ready.is_read_closed() {
+                    self.receive()?;
+                }
+            }
+            Wake::Started(slot, started) => {
+                self.ordered = None;
+                self.settle(slot, started)?;
+            }
+            Wake::Answered(slot, answer) => {
+                self.answers.pop_front();
+                self.respond(slot, answer)?;
+            }
+            Wake::Outgoing(progress) => progress?,
+            Wake::BudgetFreed => self.starved = false,
+            Wake::Evicted => return Err(CloseReason::Evicted),
+            Wake::Timer => self.handle_timer()?,
+            Wake::Phase => self.engine.stop_receiving(),
+        }
+        Ok(())
+    }
+
+    async fn wake(&mut self) -> Wake {
+        let wants_read = !self.ended && !self.starved && self.engine.receive_want().is_some();
+        let wants_write = self.outgoing.waits_for_socket();
+        let interest = match (wants_read, wants_write) {
+            (true, true) => Some(Interest::READABLE | Interest::WRITABLE),
+            (true, false) => Some(Interest::READABLE),
+            (false, true) => Some(Interest::WRITABLE),
+            (false, false) => None,
+        };
+        let wants_answers = self.engine.wants_answers();
+        let next_phase = match *self.phase.borrow() {
+            Phase::Running => Phase::Draining,
+            Phase::Draining | Phase::Ending => Phase::Ending,
+        };
+        let (ordered, answers) = (&mut self.ordered, &mut self.answers);
+        let stream = &self.stream;
+        tokio::select! {
+            biased;
+            wake = next_progress(ordered, answers, wants_answers) => wake,
+            progress = self.outgoing.progress() => Wake::Outgoing(progress),
+            ready = async { match interest {
+                Some(interest) => stream.ready(interest).await,
+                None => std::future::pending().await,
+            } } => Wake::Socket(ready),
+            () = self.lease.freed(), if self.starved => Wake::BudgetFreed,
+            () = self.lease.evicted() => Wake::Evicted,
+            () = &mut self.timer => Wake::Timer,
+            () = reached(&mut self.phase, next_phase) => Wake::Phase,
+        }
+    }
+
+    /// Reads once, as much as engine and budget allow.
+    fn receive(&mut self) -> Result<(), CloseReason> {
+        let Some(want) = self.engine.receive_want().filter(|_| !self.ended) else { return Ok(()) };
+        let now = Instant::now().into_std();
+        let small = !self.engine.receives_longer_than(SMALL_FRAME_LEN_MAX);
+        if !self.lease.try_hold(self.engine.held_len() + want, small, now) {
+            self.starved = true;
+            return Ok(());
+        }
+        let mut room = bytes::BufMut::limit(self.engine.receive_buf(want), want);
+        let read = self.stream.try_read_buf(&mut room);
+        match read {
+            Ok(0) => self.ended = true,
+            Ok(_) => self.engine.received(now).map_err(CloseReason::Protocol)?,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(CloseReason::Io(error)),
+        }
+        self.release();
+        Ok(())
+    }
+
+    /// Starts complete requests, until one has to be waited for.
+    fn start_requests(&mut self) -> Result<(), CloseReason> {
+        while self.ordered.is_none() {
+            let Some(request) = self.engine.next_request().map_err(CloseReason::Protocol)? else { break };
+            self.session.context.counters.requests.fetch_add(1, Ordering::Relaxed);
+            let started = dispatch::start(&self.session, request.frame, wall_clock());
+            self.settle(request.slot, started)?;
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, slot: SlotId, started: Started) -> Result<(), CloseReason> {
+        match started {
+            Started::Now(answer) => self.respond(slot, answer)?,
+            Started::Later(answer) => self.answers.push_back((slot, answer)),
+            Started::Ordered(started) => self.ordered = Some((slot, started)),
+        }
+        Ok(())
+    }
+
+    fn respond(&mut self, slot: SlotId, answer: Answer) -> Result<(), CloseReason> {
+        match answer? {
+            Some(response) => self.engine.respond(slot, response),
+            None => self.engine.skip(slot),
+        }
+        self.release();
+        Ok(())
+    }
+
+    /// Gives back to the budget what the engine no longer holds.
+    fn release(&mut self) {
+        self.lease.shrink(self.engine.held_len(), self.engine.partial_len() == 0);
+    }
+
+    /// Ends the connection when there is nothing left to do for it.
+    fn check_end(&mut self) -> Result<(), CloseReason> {
+        if self.ended && self.ordered.is_none() && !self.engine.has_request() {
+            // What the peer sent has its effects; nobody is there to take the answers.
+            return Err(CloseReason::Peer);
+        }
+        match *self.phase.borrow() {
+            Phase::Ending => Err(CloseReason::Shutdown),
+            Phase::Draining if self.engine.in_flight() == 0 && !self.engine.has_request() => {
+                Err(CloseReason::Shutdown)
+            }
+            Phase::Draining | Phase::Running => Ok(()),
+        }
+    }
+
+    fn handle_timer(&mut self) -> Result<(), CloseReason> {
+        if self.engine.handle_timeout(Instant::now().into_std()) {
+            return Err(CloseReason::Idle);
+        }
+        // At least a while ahead, so that a deadline of the past cannot spin.
+        let next = self.engine.next_deadline().max((Instant::now() + TIMER_STEP_MIN).into_std());
+        self.timer.as_mut().reset(next.into());
+        Ok(())
+    }
+}
+
+/// The request that others wait for, or the answer at the front, whichever is ready.
+async fn next_progress(
+    ordered: &mut Option<(SlotId, Pending<Started>)>,
+    answers: &mut VecDeque<(SlotId, Pending<Answer>)>,
+    wants_answers: bool,
+) -> Wake {
+    poll_fn(|cx| {
+        if let Some((slot, started)) = ordered
+            && let Poll::Ready(started) = started.as_mut().poll(cx)
+        {
+            return Poll::Ready(Wake::Started(*slot, started));
+        }
+        if wants_answers
+            && let Some((slot, answer)) = answers.front_mut()
+            && let Poll::Ready(answer) = answer.as_mut().poll(cx)
+        {
+            return Poll::Ready(Wake::Answered(*slot, answer));
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+const TIMER_STEP_MIN: Duration = Duration::from_millis(100);

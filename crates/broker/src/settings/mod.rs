@@ -1,0 +1,317 @@
+//! What a broker can be told: plain data, read from TOML or written in Rust, checked before anything starts.
+//!
+//! ```text
+//! text --from_toml--> Settings --validate--> Validated (crate-private) --start--> Broker
+//! ```
+
+mod error;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+pub use self::error::SettingsError;
+use crate::connection::ConnectionLimits;
+
+/// Settings of a broker. Unknown keys are errors.
+///
+/// ```
+/// use kolumn_broker::Settings;
+///
+/// let settings = Settings::from_toml("listen = ['127.0.0.1:0']\n[limits]\nconnections_max = 100")?;
+/// assert_eq!(settings.limits.connections_max, 100);
+///
+/// let error = Settings::from_toml("view = 'kafka'\nlisten_on = []").unwrap_err();
+/// assert_eq!((error.line(), error.column()), (Some(2), Some(1)));
+/// # Ok::<(), kolumn_broker::SettingsError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Directory of the log.
+    pub data_dir: PathBuf,
+    /// Addresses to listen on; port 0 lets the system choose.
+    pub listen: Vec<SocketAddr>,
+    /// `host:port` that clients are told to connect to; without it the address that they connected to.
+    pub advertised: Option<String>,
+    /// The bucket whose topics are served: what clients see as one Kafka cluster.
+    pub view: String,
+    /// The number by which clients know this broker.
+    pub node_id: i32,
+    /// Topics.
+    pub topics: TopicSettings,
+    /// Bounds on what clients can make the broker hold or wait for.
+    pub limits: LimitSettings,
+    /// The log.
+    pub storage: StorageSettings,
+}
+
+/// How topics come into being.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TopicSettings {
+    /// Whether asking for an unknown topic creates it, if the client allows it.
+    pub auto_create: bool,
+    /// Partitions of a topic whose creator did not say how many.
+    pub default_partitions: i32,
+    /// Partitions of one topic, at most.
+    pub partitions_max: i32,
+}
+
+/// Bounds on what clients can make the broker hold or wait for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct LimitSettings {
+    /// Open connections.
+    pub connections_max: usize,
+    /// Silence after which a connection is closed.
+    pub connection_idle_timeout_ms: u64,
+    /// Longest request.
+    pub frame_len_max: usize,
+    /// Requests of one connection that are being answered; then it is not read.
+    pub in_flight_max: usize,
+    /// Bytes of requests of all connections that are arriving or being answered.
+    pub in_flight_len_max: usize,
+    /// How long one request may arrive slowly while others wait for its memory.
+    pub slow_frame_timeout_ms: u64,
+    /// Bytes of records in one fetch response.
+    pub fetch_len_max: usize,
+    /// How long shutdown waits for answers that are being written.
+    pub drain_timeout_ms: u64,
+}
+
+/// The log on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct StorageSettings {
+    /// When a write is acknowledged: after the disk synced it, or after the system took it.
+    pub durability: Durability,
+    /// Bytes that the log may take on disk; without it, three quarters of what is free at start.
+    pub size_limit: Option<u64>,
+    /// Bytes of newest records kept in memory.
+    pub tail_len_max: usize,
+    /// Bytes of the index over the log in memory.
+    pub index_len_max: usize,
+    /// How often retention, checkpoints and reclaiming of files are looked at.
+    pub maintenance_interval_ms: u64,
+}
+
+/// When a write is acknowledged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "there is nothing between these two")]
+pub enum Durability {
+    /// After the disk synced it: survives a power cut.
+    #[default]
+    Sync,
+    /// After the operating system took it: survives a crash of the process.
+    Os,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::from("./kolumn-data"),
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], 9092))],
+            advertised: None,
+            view: "kafka".to_owned(),
+            node_id: 1,
+            topics: TopicSettings::default(),
+            limits: LimitSettings::default(),
+            storage: StorageSettings::default(),
+        }
+    }
+}
+
+impl Default for TopicSettings {
+    fn default() -> Self {
+        Self { auto_create: true, default_partitions: 1, partitions_max: 10_000 }
+    }
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self {
+            connections_max: 20_000,
+            connection_idle_timeout_ms: 600_000,
+            frame_len_max: 100 << 20,
+            in_flight_max: 64,
+            in_flight_len_max: 64 << 20,
+            slow_frame_timeout_ms: 5_000,
+            fetch_len_max: 55 << 20,
+            drain_timeout_ms: 10_000,
+        }
+    }
+}
+
+impl Default for StorageSettings {
+    fn default() -> Self {
+        let store = kolumn_topic_store::Settings::default();
+        Self {
+            durability: Durability::Sync,
+            size_limit: None,
+            tail_len_max: store.tail_len_max,
+            index_len_max: store.index_len_max,
+            maintenance_interval_ms: 1_000,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads settings; what is not given has its default.
+    ///
+    /// # Errors
+    /// The text is not TOML, has an unknown key or a value of the wrong type; with line and column.
+    pub fn from_toml(text: &str) -> Result<Self, SettingsError> {
+        toml::from_str(text).map_err(|error| SettingsError::from_toml(text, &error))
+    }
+
+    /// Checks what types cannot say.
+    ///
+    /// # Errors
+    /// The first key whose value cannot work.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        self.validated().map(drop)
+    }
+
+    pub(crate) fn validated(&self) -> Result<Validated, SettingsError> {
+        let check = |good: bool, key: &'static str, rule: &'static str| {
+            if good { Ok(()) } else { Err(SettingsError::invalid(key, rule)) }
+        };
+        check(!self.listen.is_empty(), "listen", "at least one address is needed")?;
+        check(self.node_id >= 0, "node_id", "must not be negative")?;
+        check(!self.view.is_empty() && self.view.len() <= 249, "view", "must have 1 to 249 characters")?;
+        let topics = &self.topics;
+        check(topics.partitions_max >= 1, "topics.partitions_max", "must be at least 1")?;
+        check(
+            (1..=topics.partitions_max).contains(&topics.default_partitions),
+            "topics.default_partitions",
+            "must be from 1 to `topics.partitions_max`",
+        )?;
+        let limits = &self.limits;
+        check(limits.connections_max >= 1, "limits.connections_max", "must be at least 1")?;
+        check(limits.connection_idle_timeout_ms >= 1_000, "limits.connection_idle_timeout_ms", "must be at least 1000")?;
+        check(
+            (1 << 10..=1 << 30).contains(&limits.frame_len_max),
+            "limits.frame_len_max",
+            "must be from 1024 to 1073741824",
+        )?;
+        check(limits.in_flight_max >= 1, "limits.in_flight_max", "must be at least 1")?;
+        check(limits.in_flight_len_max >= 1 << 20, "limits.in_flight_len_max", "must be at least 1048576")?;
+        check(limits.slow_frame_timeout_ms >= 1, "limits.slow_frame_timeout_ms", "must be at least 1")?;
+        check(limits.fetch_len_max <= 1 << 30, "limits.fetch_len_max", "must be at most 1073741824")?;
+        check(
+            self.storage.maintenance_interval_ms >= 1,
+            "storage.maintenance_interval_ms",
+            "must be at least 1",
+        )?;
+        let advertised = self.advertised.as_deref().map(HostPort::parse).transpose()?;
+        Ok(Validated { settings: self.clone(), advertised })
+    }
+}
+
+/// Settings that can work.
+#[derive(Debug, Clone)]
+pub(crate) struct Validated {
+    pub(crate) settings: Settings,
+    pub(crate) advertised: Option<HostPort>,
+}
+
+impl Validated {
+    pub(crate) fn connection_limits(&self) -> ConnectionLimits {
+        let limits = &self.settings.limits;
+        ConnectionLimits {
+            frame_len_max: limits.frame_len_max,
+            in_flight_max: limits.in_flight_max,
+            idle_timeout: Duration::from_millis(limits.connection_idle_timeout_ms),
+            ..ConnectionLimits::default()
+        }
+    }
+
+    pub(crate) fn store_settings(&self) -> kolumn_topic_store::Settings {
+        let Settings { topics, storage, .. } = &self.settings;
+        kolumn_topic_store::Settings {
+            tail_len_max: storage.tail_len_max,
+            index_len_max: storage.index_len_max,
+            size_limit: storage.size_limit,
+            partitions_max: topics.partitions_max,
+            durability: match storage.durability {
+                Durability::Sync => kolumn_topic_store::Durability::Sync,
+                Durability::Os => kolumn_topic_store::Durability::Os,
+            },
+            ..kolumn_topic_store::Settings::default()
+        }
+    }
+}
+
+/// A host name or address, and a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HostPort {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl HostPort {
+    /// `host ":" port`, an IPv6 address in brackets.
+    fn parse(text: &str) -> Result<Self, SettingsError> {
+        let invalid = || SettingsError::invalid("advertised", "must be `host:port`");
+        let (host, port) = text.rsplit_once(':').ok_or_else(invalid)?;
+        let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let host = bracketed.unwrap_or(host);
+        if host.is_empty() || host.len() > 255 || (bracketed.is_none() && host.contains(':')) {
+            return Err(invalid());
+        }
+        let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(invalid)?;
+        Ok(Self { host: host.to_owned(), port })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(text: &str, message: &str) {
+        let settings = Settings::from_toml(text).expect("readable");
+        assert_eq!(settings.validate().unwrap_err().to_string(), message);
+    }
+
+    #[test]
+    fn values_that_cannot_work_are_refused_with_their_key() {
+        refused("listen = []", "`listen`: at least one address is needed");
+        refused("node_id = -1", "`node_id`: must not be negative");
+        refused("view = ''", "`view`: must have 1 to 249 characters");
+        refused("advertised = 'somewhere'", "`advertised`: must be `host:port`");
+        refused("advertised = '::1:9092'", "`advertised`: must be `host:port`");
+        refused("limits.frame_len_max = 10", "`limits.frame_len_max`: must be from 1024 to 1073741824");
+        refused(
+            "topics.default_partitions = 0",
+            "`topics.default_partitions`: must be from 1 to `topics.partitions_max`",
+        );
+    }
+
+    #[test]
+    fn an_advertised_address_may_be_ipv6() {
+        let parsed = HostPort::parse("[::1]:9092").expect("an address");
+        assert_eq!(parsed, HostPort { host: "::1".to_owned(), port: 9092 });
+    }
+
+    #[test]
+    fn the_defaults_are_valid_and_an_empty_text_gives_them() {
+        assert_eq!(Settings::from_toml("").expect("defaults"), Settings::default());
+        Settings::default().validate().expect("valid");
+    }
+
+    #[test]
+    fn values_of_the_wrong_type_are_errors_with_their_place() {
+        let error = Settings::from_toml("[limits]\nconnections_max = 'many'").unwrap_err();
+        assert_eq!((error.line(), error.column()), (Some(2), Some(19)));
+        assert!(error.to_string().starts_with("line 2, column 19: "), "{error}");
+    }
+}

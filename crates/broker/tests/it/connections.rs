@@ -1,0 +1,168 @@
+//! One connection: the order of answers, requests without one, and what a disconnect leaves behind.
+
+use kolumn_kafka_wire::messages::{ApiVersionsRequest, FetchRequest, MetadataRequest, ProduceRequest};
+use kolumn_kafka_wire::{ApiKey, ErrorCode};
+use tokio::io::AsyncWriteExt;
+
+use crate::client::{
+    batch, fetch_request, frame, metadata_request, only_partition, produce_request, raw_frame, values,
+};
+use crate::harness::TestBroker;
+
+const LONG_MS: i32 = 25_000;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pipelined_requests_are_appended_and_answered_in_their_order() {
+    let broker = TestBroker::start().await;
+    let mut client = broker.client().await;
+    client.create_topic("piped", 1).await;
+    let mut frames = Vec::new();
+    for index in 0..200 {
+        let request = produce_request("piped", 0, batch(&[&index.to_string()]), -1);
+        frames.extend(frame(index, 9, &request));
+        frames.extend(frame(1_000 + index, 0, &ApiVersionsRequest::default()));
+    }
+    let (mut reader, mut writer) = client.stream.into_split();
+    let sending = tokio::spawn(async move { writer.write_all(&frames).await.map(|()| writer) });
+    let mut answers = Vec::new();
+    while answers.len() < 400 {
+        let len = tokio::io::AsyncReadExt::read_i32(&mut reader).await.expect("an answer");
+        let mut answer = vec![0; usize::try_from(len).expect("a length")];
+        tokio::io::AsyncReadExt::read_exact(&mut reader, &mut answer).await.expect("an answer");
+        answers.push(i32::from_be_bytes(answer[..4].try_into().expect("four bytes")));
+    }
+    let expected: Vec<_> = (0..200).flat_map(|index| [index, 1_000 + index]).collect();
+    assert_eq!(answers, expected);
+    drop(sending.await.expect("sent"));
+    let mut client = broker.client().await;
+    let mut stored = Vec::new();
+    while stored.len() < 200 {
+        stored.extend(values(&client.fetch("piped", 0, stored.len() as i64).await));
+    }
+    let expected: Vec<_> = (0..200_i64).map(|index| (index, index.to_string())).collect();
+    assert_eq!(stored, expected, "appended in the order of arrival");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_without_acknowledgement_holds_no_place_in_the_order() {
+    let broker = TestBroker::start().await;
+    let mut client = broker.client().await;
+    client.create_topic("silent", 1).await;
+    for value in ["a", "b"] {
+        client.send(9, &produce_request("silent", 0, batch(&[value]), 0)).await;
+    }
+    let produced = client.produce("silent", 0, batch(&["c"])).await;
+    assert_eq!(produced.base_offset, 2, "both were appended, none was answered");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_batch_without_acknowledgement_closes_the_connection() {
+    let broker = TestBroker::start().await;
+    let mut client = broker.client().await;
+    client.send(9, &produce_request("nowhere", 0, batch(&["x"]), 0)).await;
+    client.expect_close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn records_sent_right_before_the_connection_ends_are_appended() {
+    let broker = TestBroker::start().await;
+    let mut client = broker.client().await;
+    client.create_topic("last-words", 1).await;
+    let mut brief = broker.client().await;
+    brief.send(9, &produce_request("last-words", 0, batch(&["bye"]), 0)).await;
+    drop(brief);
+    let request = FetchRequest { max_wait_ms: LONG_MS, min_bytes: 1, ..fetch_request("last-words", 0, 0) };
+    let fetched = only_partition(&client.call(12, &request).await);
+    assert_eq!(values(&fetched), [(0, "bye".to_owned())]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_fetch_holds_back_later_answers_and_not_later_effects() {
+    let broker = TestBroker::start().await;
+    let mut client = broker.client().await;
+    client.create_topic("mixed", 1).await;
+    let waiting = FetchRequest { max_wait_ms: LONG_MS, min_bytes: 1, ..fetch_request("mixed", 0, 0) };
+    let fetch = client.send(12, &waiting).await;
+    let produce = client.send(9, &produce_request("mixed", 0, batch(&["own"]), -1)).await;
+    let fetched = client.receive::<FetchRequest<'_>>(12, fetch).await.expect("the first answer");
+    assert_eq!(values(&only_partition(&fetched)), [(0, "own".to_owned())]);
+    client.receive::<ProduceRequest<'_>>(9, produce).await.expect("the second answer");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disconnect_cancels_a_waiting_fetch() {
+    let broker = TestBroker::start().await;
+    let mut admin = broker.client().await;
+    admin.create_topic("left", 1).await;
+    for _ in 0..20 {
+        let mut client = broker.client().await;
+        let waiting = FetchRequest { max_wait_ms: LONG_MS, min_bytes: 1, ..fetch_request("left", 0, 0) };
+        client.send(12, &waiting).await;
+        broker.until("the fetch waits", |stats| stats.long_polls == 1).await;
+        drop(client);
+        broker.until("it is cancelled", |stats| stats.long_polls == 0 && stats.connections == 1).await;
+    }
+    assert_eq!(broker.broker.stats().in_flight_len, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_are_reset_leave_the_listener_alone() {
+    let broker = TestBroker::start().await;
+    for _ in 0..50 {
+        let client = broker.client().await;
+        let socket = socket2::SockRef::from(&client.stream);
+        socket.set_linger(Some(std::time::Duration::ZERO)).expect("a socket option");
+        drop(client);
+    }
+    let mut client = broker.client().await;
+    assert!(!client.call(0, &ApiVersionsRequest::default()).await.api_keys.is_empty());
+    broker.until("the others are gone", |stats| stats.connections == 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn malformed_requests_close_their_own_connection_only() {
+    let broker = TestBroker::start().await;
+    let mut good = broker.client().await;
+    // An array of 2^31-1 elements in a body of four bytes; a client id of length -2; a body cut short; rests.
+    let count = i32::MAX.to_be_bytes();
+    let header_with_client_id = |len: i16| {
+        let mut frame = vec![0, 0, 0, 10, 0, 3, 0, 0, 0, 0, 0, 1];
+        frame.extend(len.to_be_bytes());
+        frame
+    };
+    let metadata = frame(1, 0, &MetadataRequest { topics: Some(Default::default()), ..Default::default() });
+    let mut cut = metadata.clone();
+    cut.truncate(metadata.len() - 1);
+    cut[3] -= 1;
+    let mut long = [&metadata[..], &[0; 3]].concat();
+    long[3] += 3;
+    for bad in [
+        raw_frame(ApiKey::METADATA, 0, 1, &count),
+        header_with_client_id(-2),
+        header_with_client_id(i16::MAX),
+        cut,
+        long,
+        (-1_i32).to_be_bytes().to_vec(),
+        i32::MIN.to_be_bytes().to_vec(),
+        0_i32.to_be_bytes().to_vec(),
+        i32::MAX.to_be_bytes().to_vec(),
+    ] {
+        let mut client = broker.client().await;
+        client.send_bytes(&bad).await;
+        client.expect_close().await;
+    }
+    let response = good.call(12, &metadata_request(&[], false)).await;
+    assert_eq!(response.brokers.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_of_fetch_has_a_code_that_fetch_may_have() {
+    let broker = TestBroker::start().await;
+    let mut client = broker.client().await;
+    client.create_topic("legal", 1).await;
+    let request = FetchRequest { max_wait_ms: 50, min_bytes: 1, ..fetch_request("legal", 0, 0) };
+    let response = client.call(12, &request).await;
+    let partition = only_partition(&response);
+    assert_eq!((response.error_code, partition.error_code), (ErrorCode::NONE, ErrorCode::NONE));
+    assert_eq!(client.call(4, &request).await.error_code, ErrorCode::NONE, "time up is an empty answer");
+}

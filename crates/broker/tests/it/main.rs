@@ -1,0 +1,14 @@
+//! The broker seen from outside: over TCP with a small client, and its engine by itself.
+#![cfg(test)]
+
+mod api_table;
+mod client;
+mod connections;
+mod engine;
+mod fetching;
+mod harness;
+mod lifecycle;
+mod limits;
+mod offsets;
+mod producing;
+mod topics;
