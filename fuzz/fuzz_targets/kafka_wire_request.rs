@@ -1,0 +1,4 @@
+//! Arbitrary bytes as a request of any kind: never a panic, and what decodes survives encoding.
+#![no_main]
+
+fuzz::message_target!(Request);
