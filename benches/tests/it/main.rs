@@ -1,0 +1,5 @@
+//! The programs against each other, over real sockets.
+
+#![cfg(test)]
+
+mod programs;
