@@ -15,35 +15,46 @@ use crate::clock;
 use crate::histogram::{Histogram, Percentiles};
 use crate::wire::truncated;
 
-/// An allocated file that has been written once, as a log's recycled files are.
+/// A file that is removed when dropped.
 #[derive(Debug)]
 pub(super) struct ScratchFile {
     file: File,
     path: PathBuf,
+    len: u64,
     /// Whether it is written past the page cache.
     pub(super) direct: bool,
 }
 
 const FILE_LEN: u64 = 64 * MIB_U64;
 
+/// Larger, so that a second of writing does not come round.
+const FRESH_LEN: u64 = 1024 * MIB_U64;
+
 /// What direct writes must start at, in memory and in the file.
 const ALIGNMENT: usize = 4096;
 
 impl ScratchFile {
+    /// An allocated file that has been written once, as a log's recycled files are.
     pub(super) fn create(dir: &Path) -> io::Result<Self> {
-        fs::create_dir_all(dir)?;
-        let path = dir.join(format!("calibrate-{}.scratch", std::process::id()));
-        let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or_default();
-        let direct = open(&path, flags);
-        let scratch = match direct {
-            Ok(file) => Self { file, path, direct: true },
-            Err(_) => Self { file: open(&path, 0)?, path, direct: false },
-        };
-        fallocate(&scratch.file, FallocateFlags::empty(), 0, FILE_LEN)?;
+        let scratch = Self::allocate(dir, "scratch", FILE_LEN)?;
         let block = Block::new();
         for at in (0..FILE_LEN).step_by(MIB) {
             scratch.file.write_all_at(block.bytes()?, at)?;
         }
+        scratch.file.sync_all()?;
+        Ok(scratch)
+    }
+
+    /// A file whose blocks are allocated and were never written: the first write of each also has to note that.
+    fn allocate(dir: &Path, name: &str, len: u64) -> io::Result<Self> {
+        fs::create_dir_all(dir)?;
+        let path = dir.join(format!("calibrate-{}.{name}", std::process::id()));
+        let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or_default();
+        let scratch = match open(&path, flags) {
+            Ok(file) => Self { file, path, len, direct: true },
+            Err(_) => Self { file: open(&path, 0)?, path, len, direct: false },
+        };
+        fallocate(&scratch.file, FallocateFlags::empty(), 0, len)?;
         scratch.file.sync_all()?;
         Ok(scratch)
     }
@@ -69,7 +80,7 @@ impl ScratchFile {
             self.file.write_all_at(page, at)?;
             self.file.sync_data()?;
             seen.record(before.elapsed());
-            at = (at + 4096) % FILE_LEN;
+            at = (at + 4096) % self.len;
         }
         Ok(seen.percentiles())
     }
@@ -78,6 +89,11 @@ impl ScratchFile {
     pub(super) fn write_and_sync(&self, duration: Duration) -> io::Result<Transfer> {
         let mut block = Block::new();
         self.write_loop(duration, &mut block, |_| Ok(()))
+    }
+
+    /// The same into a file whose blocks were never written.
+    pub(super) fn fresh_write_and_sync(dir: &Path, duration: Duration) -> io::Result<Transfer> {
+        Self::allocate(dir, "fresh", FRESH_LEN)?.write_and_sync(duration)
     }
 
     /// The same with every MiB received over loopback, straight into what is written.
@@ -104,7 +120,7 @@ impl ScratchFile {
             self.file.write_all_at(block.bytes()?, at)?;
             self.file.sync_data()?;
             bytes += MIB_U64;
-            at = (at + MIB_U64) % FILE_LEN;
+            at = (at + MIB_U64) % self.len;
         }
         Ok(Transfer::new(bytes, start.elapsed(), clock::thread_cpu().saturating_sub(cpu)))
     }

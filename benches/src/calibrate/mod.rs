@@ -47,9 +47,11 @@ pub(crate) struct Calibration {
     pub(crate) fresh_append: Transfer,
     /// Aligned writes of 1 MiB to an allocated file, a sync after each.
     pub(crate) write_and_sync: Transfer,
-    /// The same with the bytes received from loopback before: the least that a durable broker does.
+    /// The same to blocks that are allocated and were never written, as a new log's are.
+    pub(crate) fresh_write_and_sync: Transfer,
+    /// The former with the bytes received from loopback before: the least that a durable broker does.
     pub(crate) receive_write_and_sync: Transfer,
-    /// Whether those two went past the page cache.
+    /// Whether those three went past the page cache.
     pub(crate) direct: bool,
 }
 
@@ -89,6 +91,7 @@ fn run(arguments: &Arguments, duration: Duration) -> io::Result<Calibration> {
         sync_paced_us: file.sync_latency(duration, Some(Duration::from_millis(1)))?,
         fresh_append: disk::fresh_append(&arguments.dir, arguments.append_mib)?,
         write_and_sync: file.write_and_sync(duration)?,
+        fresh_write_and_sync: disk::ScratchFile::fresh_write_and_sync(&arguments.dir, duration)?,
         receive_write_and_sync: file.receive_write_and_sync(duration)?,
         direct: file.direct,
     })

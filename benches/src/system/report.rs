@@ -160,6 +160,12 @@ fn calibration(text: &mut String, rounds: &[&Round]) {
         Some(|row| row.write_and_sync.cpu_s_per_gb),
     );
     row(
+        "the same to blocks never written before",
+        "GB/s",
+        |row| row.fresh_write_and_sync.gb_per_s,
+        Some(|row| row.fresh_write_and_sync.cpu_s_per_gb),
+    );
+    row(
         "receive + aligned write of 1 MiB + sync",
         "GB/s",
         |row| row.receive_write_and_sync.gb_per_s,

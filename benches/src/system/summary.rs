@@ -186,6 +186,7 @@ pub(super) mod tests {
             sync_paced_us: Percentiles::default(),
             fresh_append: transfer(0.4, 2.0),
             write_and_sync: transfer(2.0, 0.1),
+            fresh_write_and_sync: transfer(1.8, 0.12),
             receive_write_and_sync: transfer(1.5, 0.3),
             direct: true,
         };

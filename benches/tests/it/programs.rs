@@ -124,7 +124,9 @@ fn a_calibration_has_a_number_in_every_row_and_leaves_nothing_behind() {
     let mut out = Vec::new();
     benches::calibrate(&arguments.map(Into::into), &mut out).unwrap();
     let seen: Value = serde_json::from_slice(&out).unwrap();
-    for row in ["loopback", "fresh_append", "write_and_sync", "receive_write_and_sync"] {
+    for row in
+        ["loopback", "fresh_append", "write_and_sync", "fresh_write_and_sync", "receive_write_and_sync"]
+    {
         assert!(seen[row]["gb_per_s"].as_f64().unwrap() > 0.0, "{row}");
     }
     for row in ["ping_pong_us", "sync_us", "sync_paced_us"] {

@@ -156,9 +156,8 @@ impl State {
 
     /// Makes the overdraft free, if nobody has it or whoever has it had it for too long.
     fn end_overdraft(&mut self, timeout: Duration, now: Instant) -> bool {
-        let ended = self
-            .overdraft
-            .take_if(|overdraft| now.saturating_duration_since(overdraft.since) >= timeout);
+        let ended =
+            self.overdraft.take_if(|overdraft| now.saturating_duration_since(overdraft.since) >= timeout);
         if let Some(overdraft) = ended {
             self.used += overdraft.held;
             overdraft.evicted.happened.store(true, Ordering::Release);
@@ -201,6 +200,7 @@ mod tests {
         assert!(small.try_hold(10 << 10, true, now));
         drop(small);
         drop(greedy);
+        drop(other);
         assert_eq!(budget.used(), 0);
     }
 
@@ -210,9 +210,9 @@ mod tests {
         let (mut slow, mut next) = (budget.lease(), budget.lease());
         let now = start();
         assert!(big(&mut slow, 32 << 10, now));
-        assert!(!big(&mut next, 8 << 10, now + Duration::from_secs(4)));
+        assert!(!big(&mut next, 20 << 10, now + Duration::from_secs(4)));
         assert!(!slow.eviction.happened.load(Ordering::Acquire));
-        assert!(big(&mut next, 8 << 10, now + Duration::from_secs(5)));
+        assert!(big(&mut next, 20 << 10, now + Duration::from_secs(5)));
         assert!(slow.eviction.happened.load(Ordering::Acquire));
     }
 

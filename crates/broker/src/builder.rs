@@ -85,9 +85,11 @@ impl Builder {
         }
         let validated = self.settings.validated().map_err(StartError::settings)?;
         // Before the store is opened: an address that is taken is found at once.
-        let listeners = validated.settings.listen.iter().map(|address| {
-            Listener::bind(*address).map_err(|error| StartError::listen(*address, error))
-        });
+        let listeners = validated
+            .settings
+            .listen
+            .iter()
+            .map(|address| Listener::bind(*address).map_err(|error| StartError::listen(*address, error)));
         let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
         let owns_store = self.store.is_none();
         let store = match self.store {

@@ -41,21 +41,27 @@ impl Started {
 }
 
 /// A request whose header has been read.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Request {
-    pub(crate) key: ApiKey,
-    pub(crate) version: i16,
-    correlation_id: i32,
+    pub(crate) head: Head,
     body: Bytes,
 }
 
+/// What is needed to answer a request. Answers to come keep this, not the request, so that its memory is free.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) key: ApiKey,
+    pub(crate) version: i16,
+    correlation_id: i32,
+}
+
 /// Starts a request. Effects that are not `Ordered` have happened when this returns.
-pub(crate) fn start(session: &Arc<Session>, frame: Bytes, now: Timestamp) -> Started {
+pub(crate) fn start(session: &Arc<Session>, frame: &Bytes, now: Timestamp) -> Started {
     let started = Request::read(frame).and_then(|request| {
-        if !is_known_version(&request) {
-            return handler::api_versions::refuse_version(&request);
+        if !is_known_version(request.head) {
+            return handler::api_versions::refuse_version(request.head);
         }
-        match request.key {
+        match request.head.key {
             ApiKey::PRODUCE => handler::produce::start(session, &request, now),
             ApiKey::FETCH => handler::fetch::start(session, &request),
             ApiKey::LIST_OFFSETS => handler::list_offsets::start(session, &request),
@@ -73,13 +79,16 @@ pub(crate) fn start(session: &Arc<Session>, frame: Bytes, now: Timestamp) -> Sta
 }
 
 impl Request {
-    fn read(frame: Bytes) -> Result<Self, CloseReason> {
-        let mut reader = Reader::new(&frame);
+    fn read(frame: &Bytes) -> Result<Self, CloseReason> {
+        let mut reader = Reader::new(frame);
         let header = RequestHeader::read_frame(&mut reader).map_err(CloseReason::Malformed)?;
-        let (key, version) = (header.api_key(), header.request_api_version);
-        let correlation_id = header.correlation_id;
+        let head = Head {
+            key: header.api_key(),
+            version: header.request_api_version,
+            correlation_id: header.correlation_id,
+        };
         let body = frame.slice(reader.position()..);
-        Ok(Self { key, version, correlation_id, body })
+        Ok(Self { head, body })
     }
 
     /// The length of the body.
@@ -89,18 +98,20 @@ impl Request {
 
     /// The decoded body; byte strings and records in it share the frame's memory.
     pub(crate) fn decode<'a, M: RequestMessage<'a>>(&'a self) -> Result<M, CloseReason> {
-        M::decode_shared(&self.body, self.version).map_err(CloseReason::Malformed)
+        M::decode_shared(&self.body, self.head.version).map_err(CloseReason::Malformed)
     }
+}
 
-    /// The answer to this request in its version.
-    pub(crate) fn answer<'a>(&self, message: &impl ResponseMessage<'a>) -> Answer {
+impl Head {
+    /// The answer in the version of the request.
+    pub(crate) fn answer<'a>(self, message: &impl ResponseMessage<'a>) -> Answer {
         self.answer_with(message, self.version, Vec::new())
     }
 
     /// The answer in another version, with the slices that its deferred records stand for: the token of deferred
     /// records is an index in `ranges`.
     pub(crate) fn answer_with<'a>(
-        &self,
+        self,
         message: &impl ResponseMessage<'a>,
         version: i16,
         ranges: Vec<Vec<Slice>>,
@@ -130,6 +141,6 @@ impl Request {
     }
 }
 
-fn is_known_version(request: &Request) -> bool {
-    crate::api::APIS.iter().any(|api| api.key == request.key && api.versions.contains(request.version))
+fn is_known_version(head: Head) -> bool {
+    crate::api::APIS.iter().any(|api| api.key == head.key && api.versions.contains(head.version))
 }

@@ -52,7 +52,8 @@ impl Pool {
         if self.current.capacity() < len {
             self.retire();
             self.current_len = len.next_multiple_of(self.block_len);
-            self.current = self.reclaim().unwrap_or_else(|| BytesMut::with_capacity(self.current_len + BLOCK));
+            self.current =
+                self.reclaim().unwrap_or_else(|| BytesMut::with_capacity(self.current_len + BLOCK));
             let lead = lead(&self.current);
             self.current.resize(lead, 0);
             self.current.advance(lead);
@@ -62,7 +63,7 @@ impl Pool {
 
     /// What was filled, as a buffer of its own.
     pub(crate) fn split(&mut self) -> BytesMut {
-        debug_assert!(self.current.len() % BLOCK == 0, "groups are whole blocks");
+        debug_assert!(self.current.len().is_multiple_of(BLOCK), "groups are whole blocks");
         self.current.split()
     }
 

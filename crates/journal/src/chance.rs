@@ -1,6 +1,6 @@
 //! Numbers that follow from a seed.
 
-/// The next number of the sequence that belongs to this state (SplitMix64).
+/// The next number of the sequence that belongs to this state (`SplitMix64`).
 pub(crate) fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut mixed = *state;

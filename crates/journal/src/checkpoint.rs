@@ -92,10 +92,10 @@ fn make_room(disk: &Arc<dyn Disk>, draft: &dyn DiskFile, len: u64, newest: Optio
 /// Removes all checkpoints but these.
 fn remove_but(disk: &Arc<dyn Disk>, kept: &[Option<u64>]) -> io::Result<()> {
     for name in disk.list()? {
-        if let Some(Name::Checkpoint(position)) = Name::parse(&name) {
-            if !kept.contains(&Some(position)) {
-                disk.remove(&name)?;
-            }
+        if let Some(Name::Checkpoint(position)) = Name::parse(&name)
+            && !kept.contains(&Some(position))
+        {
+            disk.remove(&name)?;
         }
     }
     Ok(())

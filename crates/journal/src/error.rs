@@ -257,7 +257,11 @@ impl FreeError {
     }
 
     pub(crate) fn io(source: io::Error) -> Self {
-        Self { kind: FreeErrorKind::Io, message: "giving a file back failed".to_owned(), source: Some(source) }
+        Self {
+            kind: FreeErrorKind::Io,
+            message: "giving a file back failed".to_owned(),
+            source: Some(source),
+        }
     }
 
     /// What kept the file from being freed.
@@ -283,7 +287,11 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at position {} failed, the log is read-only: {}", self.doing, self.position, self.message)
+        write!(
+            f,
+            "{} at position {} failed, the log is read-only: {}",
+            self.doing, self.position, self.message
+        )
     }
 }
 

@@ -45,6 +45,7 @@ impl Pending {
 /// long as the sum of its entries' costs, and a file is left only when the next entry does not fit in its rest, which
 /// `certain_room` counts as nothing.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is set and cleared on its own")]
 pub(crate) struct Gate {
     pub(crate) queue: VecDeque<Pending>,
     pub(crate) next_sequence: u64,

@@ -311,7 +311,6 @@ impl Journal {
         if let Some(thread) = thread {
             // A panic of the writer's thread was told where it happened.
             drop(thread.join());
-            drop(self.shared().lock.lock().take());
         }
     }
 }

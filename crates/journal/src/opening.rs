@@ -35,7 +35,9 @@ impl Opening {
     pub(crate) fn new(disk: Arc<dyn Disk>, options: Options) -> Result<Self, OpenError> {
         options.validate()?;
         let lock = disk.lock().map_err(|error| match error.kind() {
-            std::io::ErrorKind::WouldBlock => OpenError::new(OpenErrorKind::Locked, "the log is open elsewhere"),
+            std::io::ErrorKind::WouldBlock => {
+                OpenError::new(OpenErrorKind::Locked, "the log is open elsewhere")
+            }
             _ => OpenError::io("locking the log's directory failed", error),
         })?;
         let recovered = recover(&disk, &options)?;
@@ -164,7 +166,9 @@ impl Opening {
         let mut writer = Writer::new(shared.clone(), active, at, end.end, next_sequence);
         checkpoint::keep_reserve(&shared.disk, shared.options.checkpoint_reserve_len).map_err(starting)?;
         writer.make_room();
-        writer.write_empty_group(true).map_err(|(doing, error)| OpenError::io(format!("{doing} failed"), error))?;
+        writer
+            .write_empty_group(true)
+            .map_err(|(doing, error)| OpenError::io(format!("{doing} failed"), error))?;
         writer.make_room();
         match shared.failure() {
             Some(failure) => Err(OpenError::new(OpenErrorKind::Io, failure.to_string())),
@@ -192,13 +196,13 @@ impl Opening {
         for range in self.recovered.torn.drain(..) {
             range.blank()?;
         }
-        let mut next_spare = self.recovered.spares.iter().max().map_or(0, |id| id + 1);
-        let behind: Vec<u64> = files.iter().map(|file| file.base).filter(|base| *base > active.base).collect();
-        for base in behind {
-            self.disk.rename(&Name::Log(base).to_string(), &Name::Spare(next_spare).to_string())?;
+        let spare_next = self.recovered.spares.iter().max().map_or(0, |id| id + 1);
+        let behind: Vec<u64> =
+            files.iter().map(|file| file.base).filter(|base| *base > active.base).collect();
+        for (id, base) in (spare_next..).zip(behind) {
+            self.disk.rename(&Name::Log(base).to_string(), &Name::Spare(id).to_string())?;
             files.remove(base);
-            self.recovered.spares.push(next_spare);
-            next_spare += 1;
+            self.recovered.spares.push(id);
         }
         self.disk.sync_dir()?;
         Ok(Some(active))

@@ -61,7 +61,7 @@ pub struct Options {
     pub seed: u64,
     /// Length of a file; a multiple of [`BLOCK`](crate::BLOCK). 64 MiB.
     pub file_len: u64,
-    /// The most bytes that several entries are gathered into; a larger single entry makes its own group. 2 MiB.
+    /// The most bytes that several entries are gathered into; a larger single entry makes its own group. 8 MiB.
     pub group_len_max: usize,
     /// The longest entry. 16 MiB.
     pub entry_len_max: usize,
@@ -94,7 +94,7 @@ impl Default for Options {
             tenant: Uuid::nil(),
             seed: 0,
             file_len: 64 << 20,
-            group_len_max: 2 << 20,
+            group_len_max: 8 << 20,
             entry_len_max: 16 << 20,
             queue_len_max: 32 << 20,
             block_len: 256 << 10,
@@ -134,7 +134,10 @@ impl Options {
 
     pub(crate) fn validate(&self) -> Result<(), OpenError> {
         let refuse = |what: &str| Err(OpenError::new(OpenErrorKind::InvalidOptions, what));
-        if self.file_len % BLOCK_U64 != 0 || self.file_len < 4 * BLOCK_U64 || self.file_len > FILE_LEN_MAX {
+        if !self.file_len.is_multiple_of(BLOCK_U64)
+            || self.file_len < 4 * BLOCK_U64
+            || self.file_len > FILE_LEN_MAX
+        {
             return refuse("`file_len` must be a multiple of 4096 between 16 KiB and 4 GiB");
         }
         let cost = Self::entry_cost(self.entry_len_max);

@@ -117,7 +117,9 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, options: &Options) -> Result<Recover
     check_log_before(&files, &start, &mut window)?;
     let tail = Tail::survey(&files, &end, &mut window)?;
     let mut claims = vec![(tail.synced, "a later group")];
-    claims.extend(checkpoint.iter().map(|found| (found.header.synced.max(found.header.position), "the checkpoint")));
+    claims.extend(
+        checkpoint.iter().map(|found| (found.header.synced.max(found.header.position), "the checkpoint")),
+    );
     claims.extend(skipped.iter().map(|position| (*position, "an unreadable checkpoint")));
     if let Some((_, who)) = claims.iter().find(|(synced, _)| *synced > end.end) {
         let why = format!("{who} says that it was durable beyond, but no valid group follows");
@@ -125,7 +127,8 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, options: &Options) -> Result<Recover
     }
     close_ends(&files, &end);
     report.torn = tail.keep(disk, &end)?;
-    let spares = names.iter().filter_map(|name| if let Name::Spare(id) = name { Some(*id) } else { None }).collect();
+    let spares =
+        names.iter().filter_map(|name| if let Name::Spare(id) = name { Some(*id) } else { None }).collect();
     Ok(Recovered { log_id, tenant, files, spares, checkpoint, start, end, torn: tail.torn, report })
 }
 
@@ -141,7 +144,8 @@ impl Identity {
     /// Takes in what a file says; all must say the same.
     pub(crate) fn agree(&mut self, name: Name, log_id: Uuid, tenant: Uuid) -> Result<(), OpenError> {
         if *self.log_id.get_or_insert(log_id) != log_id || *self.tenant.get_or_insert(tenant) != tenant {
-            let message = format!("`{name}` belongs to log {log_id} of tenant {tenant}, another one than expected");
+            let message =
+                format!("`{name}` belongs to log {log_id} of tenant {tenant}, another one than expected");
             return Err(OpenError::new(crate::OpenErrorKind::WrongLog, message));
         }
         Ok(())
@@ -193,10 +197,15 @@ fn open_files(disk: &Arc<dyn Disk>, names: &[Name], identity: &mut Identity) -> 
         block.truncate(filled);
         let header = FileHeader::decode(&block).map_err(|error| malformed(*name, base, &error))?;
         identity.agree(*name, header.log_id, header.tenant)?;
-        let fits = header.base == base && base >= limit && header.len % BLOCK_U64 == 0
+        let fits = header.base == base
+            && base >= limit
+            && header.len % BLOCK_U64 == 0
             && (BLOCK_U64..=FILE_LEN_MAX).contains(&header.len);
         let Some(file_limit) = base.checked_add(header.len).filter(|_| fits) else {
-            return Err(OpenError::damaged(base, format!("`{name}` does not hold the positions that its name says")));
+            return Err(OpenError::damaged(
+                base,
+                format!("`{name}` does not hold the positions that its name says"),
+            ));
         };
         limit = file_limit;
         files.insert(Arc::new(LogFile::new(base, header.len, header.generation, handle, limit)));
@@ -272,7 +281,9 @@ impl Tail {
                         tail.synced = tail.synced.max(header.synced);
                         step = header.group_len();
                     }
-                } else if file.generation == 1 && window.has_content(file, at).map_err(|error| reading(at, error))? {
+                } else if file.generation == 1
+                    && window.has_content(file, at).map_err(|error| reading(at, error))?
+                {
                     torn_to = torn_to.max(at + BLOCK_U64);
                 }
                 at = at.saturating_add(step);

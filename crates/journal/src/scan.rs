@@ -43,13 +43,15 @@ pub(crate) fn scan(
 
 /// The entries of a group that was verified.
 pub(crate) fn entries(group: &ReadGroup) -> impl Iterator<Item = Entry> {
-    EntryWalk::new(&group.bytes, &group.header).zip(group.header.first_sequence..).map(|((start, len), sequence)| Entry {
-        position: Position::new(group.at + start as u64),
-        sequence,
-        owner_epoch: group.header.owner_epoch,
-        bytes: group.bytes.slice(start..start + len),
-        group_end: Position::new(group.end()),
-    })
+    EntryWalk::new(&group.bytes, &group.header).zip(group.header.first_sequence..).map(
+        |((start, len), sequence)| Entry {
+            position: Position::new(group.at + start as u64),
+            sequence,
+            owner_epoch: group.header.owner_epoch,
+            bytes: group.bytes.slice(start..start + len),
+            group_end: Position::new(group.end()),
+        },
+    )
 }
 
 /// The group that begins at this position or that the position lies in. `None` if the position is the end of a file's
@@ -82,7 +84,8 @@ fn group_after(shared: &Shared, end: u64, window: &mut Window) -> Result<ReadGro
         (here, Some(after)) => {
             if here.is_none() && after.1.base > end {
                 // The file in which the position lies was freed; it may have been left exactly there.
-                let follows = read(shared, &after.1, after.0, window)?.filter(|group| group.header.previous == end);
+                let follows =
+                    read(shared, &after.1, after.0, window)?.filter(|group| group.header.previous == end);
                 return follows.ok_or_else(|| freed(end));
             }
             after
@@ -92,7 +95,12 @@ fn group_after(shared: &Shared, end: u64, window: &mut Window) -> Result<ReadGro
     read(shared, &file, at, window)?.filter(|group| group.header.previous == end).ok_or_else(|| damaged(at))
 }
 
-fn read(shared: &Shared, file: &Arc<LogFile>, at: u64, window: &mut Window) -> Result<Option<ReadGroup>, ReadError> {
+fn read(
+    shared: &Shared,
+    file: &Arc<LogFile>,
+    at: u64,
+    window: &mut Window,
+) -> Result<Option<ReadGroup>, ReadError> {
     let ours = |header: &crate::format::GroupHeader| header.position == at && header.log_id == shared.log_id;
     window.group(file, at, ours).map_err(|error| ReadError::io(at, error))
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Condvar, Mutex, RwLock};
 use uuid::Uuid;
 
+use crate::checkpoint;
 use crate::disk::{Disk, DiskLock};
 use crate::error::{CheckpointError, CheckpointErrorKind, Failure, FreeError, FreeErrorKind};
 use crate::file::{FileTable, LogFile};
@@ -17,7 +18,6 @@ use crate::options::{Durability, Options};
 use crate::position::{BLOCK_U64, Position};
 use crate::reader::Window;
 use crate::spares::Spares;
-use crate::checkpoint;
 
 /// Lock order: `checkpoint`, `spares`, `files`, `durable`, `gate`; no callback is called under any of them.
 #[derive(Debug)]
@@ -93,7 +93,9 @@ impl Shared {
             .map_err(CheckpointError::io)?
             .filter(|_| checkpoints.newest.is_none_or(|newest| position >= newest));
         let Some(next_sequence) = next_sequence else {
-            let message = format!("position {position} is not the end of a committed group after the newest checkpoint");
+            let message = format!(
+                "position {position} is not the end of a committed group after the newest checkpoint"
+            );
             return Err(CheckpointError::new(CheckpointErrorKind::InvalidPosition, message));
         };
         let header = CheckpointHeader {
@@ -106,8 +108,14 @@ impl Shared {
             owner_epoch: self.owner_epoch,
             payload_len: payload.len() as u64,
         };
-        checkpoint::write(&self.disk, &header, payload, checkpoints.newest, self.options.checkpoint_reserve_len)
-            .map_err(CheckpointError::io)?;
+        checkpoint::write(
+            &self.disk,
+            &header,
+            payload,
+            checkpoints.newest,
+            self.options.checkpoint_reserve_len,
+        )
+        .map_err(CheckpointError::io)?;
         *checkpoints = Checkpoints { newest: Some(position), generation: header.generation };
         drop(checkpoints);
         self.allow_growth();
@@ -172,7 +180,10 @@ impl Shared {
         let file = {
             let mut files = self.files.write();
             let Some(file) = files.get(base.value()) else {
-                return Err(FreeError::new(FreeErrorKind::UnknownFile, format!("no file begins at position {base}")));
+                return Err(FreeError::new(
+                    FreeErrorKind::UnknownFile,
+                    format!("no file begins at position {base}"),
+                ));
             };
             let active = self.durable.lock().active;
             if file.base == active || checkpoints.newest.is_none_or(|newest| file.end() > newest) {

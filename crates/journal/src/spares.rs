@@ -28,7 +28,7 @@ struct Spare {
 /// could meet a full directory, and no sync.
 #[derive(Debug, Default)]
 pub(crate) struct Spares {
-    spares: VecDeque<Spare>,
+    blank: VecDeque<Spare>,
     next: Option<Arc<LogFile>>,
     next_id: u64,
 }
@@ -50,14 +50,14 @@ impl Spares {
             block.truncate(filled);
             // A spare without a header has had no life, or one that ended before it began.
             let generation = FileHeader::decode(&block).map_or(0, |header| header.generation);
-            adopted.spares.push_back(Spare { id: *id, handle, generation });
+            adopted.blank.push_back(Spare { id: *id, handle, generation });
         }
         Ok(adopted)
     }
 
     /// How many files are ready.
     pub(crate) fn len(&self) -> usize {
-        self.spares.len() + usize::from(self.next.is_some())
+        self.blank.len() + usize::from(self.next.is_some())
     }
 
     pub(crate) fn has_next(&self) -> bool {
@@ -75,7 +75,7 @@ impl Spares {
         match made {
             Ok(handle) => {
                 shared.disk.sync_dir()?;
-                self.spares.push_back(Spare { id, handle, generation: 0 });
+                self.blank.push_back(Spare { id, handle, generation: 0 });
                 Ok(true)
             }
             Err(error) if is_full(&error) => {
@@ -92,12 +92,12 @@ impl Spares {
         let name = Name::Log(file.base).to_string();
         let reusable = Arc::strong_count(file) == 1
             && file.len == shared.options.file_len
-            && self.spares.len() < shared.options.spare_files_max;
+            && self.blank.len() < shared.options.spare_files_max;
         if reusable {
             let id = self.take_id();
             shared.disk.rename(&name, &Name::Spare(id).to_string())?;
             shared.disk.sync_dir()?;
-            self.spares.push_back(Spare { id, handle: file.handle.clone(), generation: file.generation });
+            self.blank.push_back(Spare { id, handle: file.handle.clone(), generation: file.generation });
         } else {
             shared.disk.remove(&name)?;
             shared.disk.sync_dir()?;
@@ -111,7 +111,7 @@ impl Spares {
         if self.next.is_some() {
             return Ok(());
         }
-        let Some(spare) = self.spares.pop_front() else { return Ok(()) };
+        let Some(spare) = self.blank.pop_front() else { return Ok(()) };
         let len = shared.options.file_len;
         let generation = spare.generation + 1;
         let header = FileHeader { generation, log_id: shared.log_id, tenant: shared.tenant, base, len };

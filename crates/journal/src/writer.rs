@@ -36,17 +36,26 @@ pub(crate) struct Writer {
 
 /// How long nothing must happen until an empty group tells what was synced.
 const IDLE: Duration = Duration::from_millis(100);
+/// What is copied is summed up this soon, while the processor's cache still has it.
+const SUM_LEN: usize = 32 << 10;
 /// How long after the disk refused a file the next is tried.
 const GROWTH_RETRY: Duration = Duration::from_secs(1);
 
 impl Writer {
-    pub(crate) fn new(shared: Arc<Shared>, active: Arc<LogFile>, at: u64, previous: u64, next_sequence: u64) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        active: Arc<LogFile>,
+        at: u64,
+        previous: u64,
+        next_sequence: u64,
+    ) -> Self {
         let pool = Pool::new(shared.options.block_len, shared.options.pool_len_max);
         let told = CommittedGroup::empty(shared.owner_epoch);
         Self { shared, active, at, previous, next_sequence, pool, batch: Vec::new(), told, unstated: false }
     }
 
-    /// Runs until the log is closed and everything admitted is written, or until it fails and is closed.
+    /// Runs until the log is closed and everything appended is written, or until it failed and is closed; then unlocks
+    /// the directory.
     pub(crate) fn run(mut self) {
         loop {
             if self.step() {
@@ -66,12 +75,11 @@ impl Writer {
                 (false, false, true) => Some(GROWTH_RETRY),
                 _ => None,
             };
-            let timed_out = match patience {
-                Some(patience) => shared.wake.wait_for(&mut gate, patience).timed_out(),
-                None => {
-                    shared.wake.wait(&mut gate);
-                    false
-                }
+            let timed_out = if let Some(patience) = patience {
+                shared.wake.wait_for(&mut gate, patience).timed_out()
+            } else {
+                shared.wake.wait(&mut gate);
+                false
             };
             drop(gate);
             if timed_out {
@@ -79,6 +87,7 @@ impl Writer {
             }
         }
         self.idle();
+        drop(self.shared.lock.lock().take());
     }
 
     /// Writes, syncs and commits at most one group, and looks after the files. Tells whether there was anything to do.
@@ -111,11 +120,13 @@ impl Writer {
                 gate.growth_refused = false;
             }
         }
-        if self.unstated && self.may_write_empty_group() {
-            if let Err((doing, error)) = self.write_empty_group(self.shared.options.durability == Durability::Sync) {
-                self.shared.fail(doing, &error);
-                return;
-            }
+        let sync = self.shared.options.durability == Durability::Sync;
+        if self.unstated
+            && self.may_write_empty_group()
+            && let Err((doing, error)) = self.write_empty_group(sync)
+        {
+            self.shared.fail(doing, &error);
+            return;
         }
         self.look_after_files();
         self.tell_room();
@@ -204,15 +215,6 @@ impl Writer {
     fn build_group(&mut self, payload_len: usize) -> (GroupHeader, Bytes) {
         let covered = GROUP_HEADER_LEN + payload_len;
         let len = in_memory(round_up(covered as u64));
-        let block = self.pool.reserve(len);
-        block.resize(GROUP_HEADER_LEN, 0);
-        for pending in &self.batch {
-            let entry_len = pending.framed_len() - ENTRY_FRAME_LEN;
-            block.put_u32_le(u32::try_from(entry_len).unwrap_or(u32::MAX));
-            block.extend_from_slice(pending.head());
-            block.extend_from_slice(&pending.body);
-        }
-        debug_assert_eq!(block.len(), covered, "the payload is as long as was counted");
         let header = GroupHeader {
             position: self.at,
             previous: self.previous,
@@ -223,9 +225,26 @@ impl Writer {
             entry_count: u32::try_from(self.batch.len()).unwrap_or(u32::MAX),
             payload_len: u32::try_from(payload_len).unwrap_or(u32::MAX),
         };
-        let bytes = header.encode(block.get(GROUP_HEADER_LEN..).unwrap_or_default());
+        let mut encoder = header.begin_encoding();
+        let mut summed = GROUP_HEADER_LEN;
+        let block = self.pool.reserve(len);
+        block.resize(GROUP_HEADER_LEN, 0);
+        for pending in &self.batch {
+            let entry_len = pending.framed_len() - ENTRY_FRAME_LEN;
+            block.put_u32_le(u32::try_from(entry_len).unwrap_or(u32::MAX));
+            block.extend_from_slice(pending.head());
+            for piece in pending.body.chunks(SUM_LEN) {
+                block.extend_from_slice(piece);
+                if block.len() - summed >= SUM_LEN {
+                    encoder.payload(block.get(summed..).unwrap_or_default());
+                    summed = block.len();
+                }
+            }
+        }
+        encoder.payload(block.get(summed..).unwrap_or_default());
+        debug_assert_eq!(block.len(), covered, "the payload is as long as was counted");
         if let Some(start) = block.get_mut(..GROUP_HEADER_LEN) {
-            start.copy_from_slice(&bytes);
+            start.copy_from_slice(&encoder.finish());
         }
         block.resize(len, 0);
         (header, self.pool.split().freeze())
@@ -276,11 +295,10 @@ impl Writer {
         };
         let mut spares = shared.spares.lock();
         let grown = short && self.grow(&mut spares);
-        if !spares.has_next() {
-            if let Err(error) = spares.prepare(&shared, self.active.limit()) {
-                drop(spares);
-                shared.fail("preparing a file", &error);
-            }
+        let prepared = if spares.has_next() { Ok(()) } else { spares.prepare(&shared, self.active.limit()) };
+        drop(spares);
+        if let Err(error) = prepared {
+            shared.fail("preparing a file", &error);
         }
         grown
     }

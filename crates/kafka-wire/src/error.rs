@@ -126,9 +126,15 @@ impl DecodeError {
         self
     }
 
+    pub(crate) fn at_index(self, index: usize) -> Self {
+        self.at(Step::Index(index))
+    }
+
+    // out of line: called from every field of every message
     #[cold]
-    pub(crate) fn at_index(mut self, index: usize) -> Self {
-        self.0.place.path.push(Step::Index(index));
+    #[inline(never)]
+    fn at(mut self, step: Step) -> Self {
+        self.0.place.path.push(step);
         self
     }
 }
@@ -237,9 +243,15 @@ impl EncodeError {
         self
     }
 
+    pub(crate) fn at_index(self, index: usize) -> Self {
+        self.at(Step::Index(index))
+    }
+
+    // out of line: called from every field of every message
     #[cold]
-    pub(crate) fn at_index(mut self, index: usize) -> Self {
-        self.0.place.path.push(Step::Index(index));
+    #[inline(never)]
+    fn at(mut self, step: Step) -> Self {
+        self.0.place.path.push(step);
         self
     }
 }
@@ -277,10 +289,7 @@ impl<T> InField for Result<T, DecodeError> {
     fn field(self, name: &'static str) -> Self {
         match self {
             Ok(value) => Ok(value),
-            Err(mut error) => {
-                error.0.place.path.push(Step::Field(name));
-                Err(error)
-            }
+            Err(error) => Err(error.at(Step::Field(name))),
         }
     }
 }
@@ -290,10 +299,7 @@ impl InField for Result<(), EncodeError> {
     fn field(self, name: &'static str) -> Self {
         match self {
             Ok(()) => Ok(()),
-            Err(mut error) => {
-                error.0.place.path.push(Step::Field(name));
-                Err(error)
-            }
+            Err(error) => Err(error.at(Step::Field(name))),
         }
     }
 }

@@ -109,7 +109,11 @@ impl TopicConfig {
                 "delete" => deletes = true,
                 "compact" => compacts = true,
                 _ => {
-                    return Err(ConfigError::new("cleanup.policy", value, "expected `delete`, `compact` or both"));
+                    return Err(ConfigError::new(
+                        "cleanup.policy",
+                        value,
+                        "expected `delete`, `compact` or both",
+                    ));
                 }
             }
         }

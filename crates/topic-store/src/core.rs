@@ -76,7 +76,10 @@ impl Core {
 }
 
 /// Decodes an entry; batches get the place of their bytes.
-pub(crate) fn decode(position: u64, bytes: &[u8]) -> Result<(Entry, Option<Place>), crate::cursor::Malformed> {
+pub(crate) fn decode(
+    position: u64,
+    bytes: &[u8],
+) -> Result<(Entry, Option<Place>), crate::cursor::Malformed> {
     let entry = Entry::decode(bytes)?;
     let place = match &entry {
         Entry::Appended(_) | Entry::Carried(_) => Some(Place(position.saturating_add(BATCH_AT as u64))),

@@ -133,7 +133,8 @@ impl Entry {
         let topic = TopicId::new(reader.uuid()?);
         let partition = PartitionIndex::new(reader.i32()?);
         let appended = Timestamp::new(reader.i64()?);
-        let (batch, rest) = Batch::parse(reader.rest()).map_err(|_| Malformed("a batch has a broken header"))?;
+        let (batch, rest) =
+            Batch::parse(reader.rest()).map_err(|_| Malformed("a batch has a broken header"))?;
         Reader::new(rest).end()?;
         let meta = BatchMeta::of(topic, partition, appended, &batch);
         Ok(if kind == APPENDED { Self::Appended(meta) } else { Self::Carried(meta) })
@@ -171,7 +172,9 @@ impl Entry {
                 out.put_slice(topic.value().as_bytes());
                 out.put_i32(partition.value());
                 put_count(&mut out, producers.len());
-                producers.iter().for_each(|id| out.put_i64(id.value()));
+                for id in producers {
+                    out.put_i64(id.value());
+                }
             }
         }
         out
@@ -241,7 +244,8 @@ pub(crate) fn read_topic(reader: &mut Reader<'_>) -> Result<Topic, Malformed> {
     for _ in 0..reader.count(4)? {
         pairs.push((reader.string()?, reader.string()?));
     }
-    let config = TopicConfig::parse(pairs).map_err(|_| Malformed("a topic has a setting that this build refuses"))?;
+    let config =
+        TopicConfig::parse(pairs).map_err(|_| Malformed("a topic has a setting that this build refuses"))?;
     Ok(Topic { id, view, name, partitions, config, created })
 }
 

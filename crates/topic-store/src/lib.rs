@@ -95,8 +95,8 @@ mod watch;
 pub use commit::Commit;
 pub use config::{TimestampKind, TopicConfig};
 pub use error::{
-    AppendError, AppendErrorKind, CommitError, ConfigError, MaintenanceError, MaintenanceErrorKind, OpenError,
-    OpenErrorKind, ReadError, ReadErrorKind, TopicError, TopicErrorKind,
+    AppendError, AppendErrorKind, CommitError, ConfigError, MaintenanceError, MaintenanceErrorKind,
+    OpenError, OpenErrorKind, ReadError, ReadErrorKind, TopicError, TopicErrorKind,
 };
 pub use ids::{LeaderEpoch, Offset, PartitionIndex, ProducerId, Timestamp, TopicId, ViewId};
 pub use observer::{Event, Observer, Pressure, PressureLevel, Silent};

@@ -110,7 +110,10 @@ impl Slice {
 
 impl fmt::Debug for Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slice").field("position", &self.position).field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("Slice")
+            .field("position", &self.position)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
     }
 }
 

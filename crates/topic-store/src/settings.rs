@@ -29,6 +29,11 @@ pub struct Settings {
     pub inflated_len_max: usize,
     /// Partitions of one topic, at most.
     pub partitions_max: i32,
+    /// Partitions of all topics together, at most.
+    pub all_partitions_max: i32,
+    /// Windows of idempotent producers, counted per partition. Above it those that have been silent longest are dropped
+    /// in the next round of maintenance.
+    pub producers_max: usize,
     /// Bytes that may wait for the disk before appends are answered `Busy`.
     pub queue_len_max: usize,
     /// Length of one journal file.
@@ -39,6 +44,8 @@ pub struct Settings {
     pub checkpoint_distance: u64,
     /// Bytes carried to the head in one round of maintenance, at most.
     pub carry_len_max: u64,
+    /// Pause between two looks at what retention may delete; without one while space is short.
+    pub retention_interval_ms: i64,
     /// How long the window of a silent producer is kept.
     pub producer_expiration_ms: i64,
     /// When a write counts as done.
@@ -58,11 +65,14 @@ impl Default for Settings {
             batch_len_max: 16 << 20,
             inflated_len_max: 128 << 20,
             partitions_max: 10_000,
+            all_partitions_max: 200_000,
+            producers_max: 100_000,
             queue_len_max: 32 << 20,
             file_len: 64 << 20,
             size_limit: None,
             checkpoint_distance: 64 << 20,
             carry_len_max: 16 << 20,
+            retention_interval_ms: 300_000,
             producer_expiration_ms: 86_400_000,
             durability: Durability::Sync,
             tenant: Uuid::nil(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::config::TopicConfig;
-use crate::ids::{TopicId, Timestamp, ViewId};
+use crate::ids::{Timestamp, TopicId, ViewId};
 
 /// A bucket with Kafka enabled: what a client sees as one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,6 +131,9 @@ mod tests {
     fn a_cluster_id_has_22_characters_of_url_safe_base64() {
         assert_eq!(base64_of(Uuid::nil()), "AAAAAAAAAAAAAAAAAAAAAA");
         assert_eq!(base64_of(Uuid::max()), "_____________________w");
-        assert_eq!(base64_of(Uuid::from_u128(0x0001_0203_0405_0607_0809_0a0b_0c0d_0e0f)), "AAECAwQFBgcICQoLDA0ODw");
+        assert_eq!(
+            base64_of(Uuid::from_u128(0x0001_0203_0405_0607_0809_0a0b_0c0d_0e0f)),
+            "AAECAwQFBgcICQoLDA0ODw"
+        );
     }
 }

@@ -154,3 +154,30 @@ fn describe(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_settings_in_the_readme_are_the_defaults() {
+        let readme = include_str!("../README.md");
+        let text = readme
+            .split("```toml")
+            .nth(1)
+            .and_then(|rest| rest.split("```").next())
+            .expect("a block of TOML");
+        assert_eq!(Settings::from_toml(text).expect("valid"), Settings::default());
+    }
+
+    #[test]
+    fn flags_win_over_defaults_and_the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+        let arguments =
+            Arguments::parse_from(["broker", "check", "--listen", "127.0.0.1:1,127.0.0.1:2", "--view", "v"]);
+        let settings = settings(arguments.flags).expect("valid");
+        assert_eq!((settings.listen.len(), settings.view.as_str()), (2, "v"));
+    }
+}

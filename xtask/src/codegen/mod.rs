@@ -1,5 +1,6 @@
 //! Writes `crates/kafka-wire/src/messages` from the schemas, or checks that it is up to date.
 
+mod ir;
 mod rust;
 mod schema;
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::ir::{Part, flatten, struct_name};
 use super::schema::{Field, File, Message, Range, Type};
 
 /// `messages/mod.rs`: modules and re-exports.
@@ -143,70 +144,6 @@ fn imports(body: &str) -> String {
     out
 }
 
-/// A struct of a message, with what decides its code.
-struct Part<'s> {
-    name: &'s str,
-    docs: Vec<String>,
-    /// The versions in which it can occur.
-    versions: Range,
-    fields: &'s [Field],
-    /// Whether it has a lifetime.
-    borrows: bool,
-}
-
-fn flatten(message: &Message) -> Vec<Part<'_>> {
-    let mut parts = vec![Part {
-        name: &message.name,
-        docs: message.docs.clone(),
-        versions: message.versions,
-        fields: &message.fields,
-        borrows: false,
-    }];
-    inline_structs(&message.fields, &message.name, message.versions, &mut parts);
-    for shared in &message.structs {
-        let versions = shared.versions.intersect(message.versions).unwrap_or(shared.versions);
-        let docs = vec![format!("A part of [`{}`].", message.name)];
-        parts.push(Part { name: &shared.name, docs, versions, fields: &shared.fields, borrows: false });
-        inline_structs(&shared.fields, &shared.name, versions, &mut parts);
-    }
-    // structs contain each other without cycles, so as many rounds as there are structs are enough
-    for _ in 0..parts.len() {
-        let borrowing: Vec<_> = parts.iter().filter(|part| part.borrows).map(|part| part.name).collect();
-        for part in &mut parts {
-            part.borrows = message.flexible.is_some()
-                || part.fields.iter().any(|field| type_borrows(&field.kind, &borrowing));
-        }
-    }
-    parts
-}
-
-fn inline_structs<'s>(fields: &'s [Field], parent: &str, versions: Range, parts: &mut Vec<Part<'s>>) {
-    for field in fields.iter().filter(|field| !field.fields.is_empty()) {
-        if let Some(name) = struct_name(&field.kind) {
-            let versions = field.versions.intersect(versions).unwrap_or(field.versions);
-            let docs = vec![format!("See [`{parent}::{}`].", ident(&field.name))];
-            parts.push(Part { name, docs, versions, fields: &field.fields, borrows: false });
-            inline_structs(&field.fields, name, versions, parts);
-        }
-    }
-}
-
-fn struct_name(kind: &Type) -> Option<&str> {
-    match kind {
-        Type::Struct(name) => Some(name),
-        Type::Array(element) => struct_name(element),
-        _ => None,
-    }
-}
-
-fn type_borrows(kind: &Type, borrowing: &[&str]) -> bool {
-    match kind {
-        Type::Text | Type::Bytes | Type::Records | Type::Array(_) => true,
-        Type::Struct(name) => borrowing.contains(&name.as_str()),
-        _ => false,
-    }
-}
-
 fn top_borrows(parts: &[Part<'_>]) -> bool {
     parts.first().is_some_and(|part| part.borrows)
 }
@@ -234,10 +171,9 @@ impl Emitter<'_> {
     fn check(&self, field: &Field) -> Result<(), String> {
         let name = &field.name;
         let versions = self.versions(field);
-        if let Type::Struct(_) = field.kind {
-            if field.null.is_some_and(|null| !null.covers(versions)) {
-                return Err(format!("`{name}`: a struct may be null in all versions or in none"));
-            }
+        let is_struct = matches!(field.kind, Type::Struct(_));
+        if is_struct && field.null.is_some_and(|null| !null.covers(versions)) {
+            return Err(format!("`{name}`: a struct may be null in all versions or in none"));
         }
         if field.null.is_some()
             && !matches!(
@@ -323,7 +259,7 @@ impl Emitter<'_> {
             generics(*borrows),
             form(&read),
             form(&write),
-            self.into_owned_body(),
+            self.owning_body(),
         )
     }
 
@@ -412,7 +348,7 @@ impl Emitter<'_> {
         out
     }
 
-    fn into_owned_body(&self) -> String {
+    fn owning_body(&self) -> String {
         if !self.part.borrows {
             return "self".to_owned();
         }
@@ -640,7 +576,8 @@ fn literal(value: &str, kind: &Type) -> String {
     }
 }
 
-fn ident(name: &str) -> String {
+/// A field's name, raw where it is a keyword.
+pub(super) fn ident(name: &str) -> String {
     if matches!(name, "type" | "match") { format!("r#{name}") } else { name.to_owned() }
 }
 

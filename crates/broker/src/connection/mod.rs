@@ -42,7 +42,7 @@ impl Default for ConnectionLimits {
             frame_len_max: 100 << 20,
             in_flight_max: 64,
             answer_len_max: 1 << 20,
-            idle_timeout: Duration::from_secs(600),
+            idle_timeout: Duration::from_mins(10),
         }
     }
 }

@@ -5,25 +5,26 @@ use kolumn_kafka_wire::messages::api_versions_response::ApiVersion;
 use kolumn_kafka_wire::messages::{ApiVersionsRequest, ApiVersionsResponse};
 
 use crate::api::APIS;
-use crate::dispatch::{Request, Started};
+use crate::dispatch::{Head, Request, Started};
 use crate::observer::CloseReason;
 
 pub(crate) fn start(request: &Request) -> Result<Started, CloseReason> {
     let message: ApiVersionsRequest<'_> = request.decode()?;
-    let named = request.version < FIRST_VERSION_WITH_NAME
-        || (is_software_name(&message.client_software_name) && is_software_name(&message.client_software_version));
+    let named = request.head.version < FIRST_VERSION_WITH_NAME
+        || (is_software_name(&message.client_software_name)
+            && is_software_name(&message.client_software_version));
     let response = if named {
         ApiVersionsResponse { api_keys: table().into(), ..ApiVersionsResponse::default() }
     } else {
         ApiVersionsResponse { error_code: ErrorCode::INVALID_REQUEST, ..ApiVersionsResponse::default() }
     };
-    Ok(Started::Now(request.answer(&response)))
+    Ok(Started::Now(request.head.answer(&response)))
 }
 
 /// Answers a version that is not served, whatever its body is: in version 0, which every client can read, so that the
 /// client asks again in a version of the table.
-pub(crate) fn refuse_version(request: &Request) -> Result<Started, CloseReason> {
-    if request.key != kolumn_kafka_wire::ApiKey::API_VERSIONS {
+pub(crate) fn refuse_version(head: Head) -> Result<Started, CloseReason> {
+    if head.key != kolumn_kafka_wire::ApiKey::API_VERSIONS {
         return Err(CloseReason::Refused("a version that is not in the table"));
     }
     let response = ApiVersionsResponse {
@@ -31,7 +32,7 @@ pub(crate) fn refuse_version(request: &Request) -> Result<Started, CloseReason> 
         api_keys: table().into(),
         ..ApiVersionsResponse::default()
     };
-    Ok(Started::Now(request.answer_with(&response, 0, Vec::new())))
+    Ok(Started::Now(head.answer_with(&response, 0, Vec::new())))
 }
 
 fn table() -> Vec<ApiVersion<'static>> {

@@ -1,6 +1,7 @@
 //! `CreateTopics`: answered when the topics are durable.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use kolumn_kafka_wire::messages::create_topics_request::CreatableTopic;
@@ -29,12 +30,16 @@ impl Refusal {
     }
 }
 
-pub(crate) fn start(session: &Arc<Session>, request: &Request, now: Timestamp) -> Result<Started, CloseReason> {
+pub(crate) fn start(
+    session: &Arc<Session>,
+    request: &Request,
+    now: Timestamp,
+) -> Result<Started, CloseReason> {
     let message: CreateTopicsRequest<'_> = request.decode()?;
     let validate_only = message.validate_only;
     let deadline = room::deadline(message.timeout_ms);
     let wanted = wanted(session, &message);
-    let (session, request) = (Arc::clone(session), request.clone());
+    let (session, head) = (Arc::clone(session), request.head);
     Ok(Started::ordered(async move {
         let mut results = Vec::with_capacity(wanted.len());
         for (name, wish) in wanted {
@@ -53,7 +58,7 @@ pub(crate) fn start(session: &Arc<Session>, request: &Request, now: Timestamp) -
                 },
             });
         }
-        request.answer(&CreateTopicsResponse { topics: results.into(), ..CreateTopicsResponse::default() })
+        head.answer(&CreateTopicsResponse { topics: results.into(), ..CreateTopicsResponse::default() })
     }))
 }
 
@@ -83,13 +88,16 @@ fn wanted(
     message: &CreateTopicsRequest<'_>,
 ) -> BTreeMap<String, Result<NewTopic, Refusal>> {
     let mut wanted = BTreeMap::new();
-    for topic in message.topics.iter() {
+    for topic in &message.topics {
         let name = topic.name.to_string();
-        if wanted.contains_key(&name) {
-            let twice = Refusal::new(ErrorCode::INVALID_REQUEST, "the request names this topic twice");
-            wanted.insert(name, Err(twice));
-        } else {
-            wanted.insert(name, new_topic(session, &topic));
+        match wanted.entry(name) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(new_topic(session, &topic));
+            }
+            Entry::Occupied(mut occupied) => {
+                let text = "the request names this topic twice";
+                *occupied.get_mut() = Err(Refusal::new(ErrorCode::INVALID_REQUEST, text));
+            }
         }
     }
     wanted
@@ -110,8 +118,8 @@ fn new_topic(session: &Session, topic: &CreatableTopic<'_>) -> Result<NewTopic, 
         return Err(Refusal::new(ErrorCode::INVALID_CONFIG, format!("`{key}` has no value")));
     }
     let pairs = pairs.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_ref()?.as_str())));
-    let config =
-        TopicConfig::parse(pairs).map_err(|error| Refusal::new(ErrorCode::INVALID_CONFIG, error.to_string()))?;
+    let config = TopicConfig::parse(pairs)
+        .map_err(|error| Refusal::new(ErrorCode::INVALID_CONFIG, error.to_string()))?;
     Ok(NewTopic { name, partitions, config })
 }
 
@@ -137,7 +145,7 @@ fn assigned_partitions(session: &Session, topic: &CreatableTopic<'_>) -> Result<
     }
     let invalid = |text: &str| Refusal::new(ErrorCode::INVALID_REPLICA_ASSIGNMENT, text);
     let mut partitions: Vec<i32> = Vec::with_capacity(topic.assignments.len());
-    for assignment in topic.assignments.iter() {
+    for assignment in &topic.assignments {
         if !assignment.broker_ids.iter().eq([session.context.node_id()]) {
             return Err(invalid("every partition has one replica, on this broker"));
         }
@@ -175,7 +183,11 @@ fn created_result(topic: &Topic, validate_only: bool) -> CreatableTopicResult<'s
     let configs: Vec<_> = configs.collect();
     CreatableTopicResult {
         name: Str::from(topic.name.to_string()),
-        topic_id: if validate_only { kolumn_kafka_wire::Uuid::default() } else { ids::topic_id_to_wire(topic.id) },
+        topic_id: if validate_only {
+            kolumn_kafka_wire::Uuid::default()
+        } else {
+            ids::topic_id_to_wire(topic.id)
+        },
         num_partitions: topic.partitions,
         replication_factor: 1,
         configs: Some(configs.into()),

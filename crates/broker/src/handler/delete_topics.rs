@@ -10,7 +10,7 @@ use kolumn_topic_store::{TopicErrorKind, TopicId};
 use super::room;
 use crate::bridge::{errors, ids};
 use crate::context::Session;
-use crate::dispatch::{Answer, Request, Started};
+use crate::dispatch::{Answer, Head, Request, Started};
 use crate::observer::CloseReason;
 
 /// A topic as the request has it.
@@ -26,19 +26,19 @@ pub(crate) fn start(session: &Arc<Session>, request: &Request) -> Result<Started
     let targets = targets(request)?;
     let message: DeleteTopicsRequest<'_> = request.decode()?;
     let deadline = room::deadline(message.timeout_ms);
-    let (session, request) = (Arc::clone(session), request.clone());
+    let (session, head) = (Arc::clone(session), request.head);
     Ok(Started::ordered(async move {
         let mut results = Vec::with_capacity(targets.len());
         for target in &targets {
             results.push(delete(&session, target, deadline).await);
         }
-        answer(&request, results)
+        answer(head, results)
     }))
 }
 
 fn targets(request: &Request) -> Result<Vec<Target>, CloseReason> {
     let message: DeleteTopicsRequest<'_> = request.decode()?;
-    if request.version < FIRST_VERSION_WITH_IDS {
+    if request.head.version < FIRST_VERSION_WITH_IDS {
         return Ok(message.topic_names.iter().map(|name| Target::Name(name.to_string())).collect());
     }
     let target = message.topics.iter().map(|topic| match topic.name {
@@ -57,9 +57,7 @@ async fn delete(
     let (store, view) = (session.store(), session.context.view.id);
     let (topic, unknown) = match target {
         Target::Name(name) => (store.topic(view, name), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
-        Target::Id(id) => {
-            (store.topic_by_id(view, *id), ErrorCode::UNKNOWN_TOPIC_ID)
-        }
+        Target::Id(id) => (store.topic_by_id(view, *id), ErrorCode::UNKNOWN_TOPIC_ID),
         Target::Unclear => (None, ErrorCode::INVALID_REQUEST),
     };
     let mut result = DeletableTopicResult::default();
@@ -97,14 +95,14 @@ async fn delete(
     result
 }
 
-fn answer(request: &Request, mut results: Vec<DeletableTopicResult<'static>>) -> Answer {
-    if request.version < FIRST_VERSION_WITH_IDS {
+fn answer(head: Head, mut results: Vec<DeletableTopicResult<'static>>) -> Answer {
+    if head.version < FIRST_VERSION_WITH_IDS {
         for result in &mut results {
             // These versions know no result without a name.
             result.name.get_or_insert_default();
         }
     }
-    request.answer(&DeleteTopicsResponse { responses: results.into(), ..DeleteTopicsResponse::default() })
+    head.answer(&DeleteTopicsResponse { responses: results.into(), ..DeleteTopicsResponse::default() })
 }
 
 const FIRST_VERSION_WITH_IDS: i16 = 6;

@@ -40,7 +40,7 @@ pub(crate) fn start(session: &Session, request: &Request) -> Result<Started, Clo
             ..DescribeClusterResponse::default()
         }
     };
-    Ok(Started::Now(request.answer(&response)))
+    Ok(Started::Now(request.head.answer(&response)))
 }
 
 const BROKERS: i8 = 1;

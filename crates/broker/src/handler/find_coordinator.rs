@@ -14,14 +14,20 @@ pub(crate) fn start(request: &Request) -> Result<Started, CloseReason> {
     let message: FindCoordinatorRequest<'_> = request.decode()?;
     let (error_code, text) = match message.key_type {
         GROUP | TRANSACTION => (ErrorCode::COORDINATOR_NOT_AVAILABLE, "there is no coordinator yet"),
-        SHARE if request.version >= FIRST_VERSION_WITH_SHARE => {
+        SHARE if request.head.version >= FIRST_VERSION_WITH_SHARE => {
             (ErrorCode::COORDINATOR_NOT_AVAILABLE, "there is no coordinator yet")
         }
         _ => (ErrorCode::INVALID_REQUEST, "unknown type of coordinator"),
     };
     let error_message = Some(Str::from(text));
-    let response = if request.version < FIRST_VERSION_WITH_LIST {
-        FindCoordinatorResponse { error_code, error_message, node_id: -1, port: -1, ..FindCoordinatorResponse::default() }
+    let response = if request.head.version < FIRST_VERSION_WITH_LIST {
+        FindCoordinatorResponse {
+            error_code,
+            error_message,
+            node_id: -1,
+            port: -1,
+            ..FindCoordinatorResponse::default()
+        }
     } else {
         let coordinators = message.coordinator_keys.iter().map(|key| Coordinator {
             key,
@@ -34,7 +40,7 @@ pub(crate) fn start(request: &Request) -> Result<Started, CloseReason> {
         let coordinators: Vec<_> = coordinators.collect();
         FindCoordinatorResponse { coordinators: coordinators.into(), ..FindCoordinatorResponse::default() }
     };
-    Ok(Started::Now(request.answer(&response)))
+    Ok(Started::Now(request.head.answer(&response)))
 }
 
 const GROUP: i8 = 0;

@@ -13,7 +13,7 @@ use kolumn_topic_store::{Store, TopicErrorKind};
 use super::room;
 use crate::bridge::errors;
 use crate::context::Session;
-use crate::dispatch::{Answer, Request, Started};
+use crate::dispatch::{Answer, Head, Request, Started};
 use crate::observer::CloseReason;
 
 pub(crate) fn start(session: &Arc<Session>, request: &Request) -> Result<Started, CloseReason> {
@@ -26,21 +26,18 @@ pub(crate) fn start(session: &Arc<Session>, request: &Request) -> Result<Started
         None => None,
     };
     if let Some(code) = refusal {
-        return Ok(Started::Now(refuse(request, code)));
+        return Ok(Started::Now(refuse(request.head, code)));
     }
-    let (session, request) = (Arc::clone(session), request.clone());
+    let (session, head) = (Arc::clone(session), request.head);
     Ok(Started::later(async move {
-        let commit = room::until_room(
-            &session,
-            room::deadline(WAIT_MS),
-            Store::init_producer_id,
-            |error| matches!(error.kind(), TopicErrorKind::Busy | TopicErrorKind::Full),
-        );
+        let commit = room::until_room(&session, room::deadline(WAIT_MS), Store::init_producer_id, |error| {
+            matches!(error.kind(), TopicErrorKind::Busy | TopicErrorKind::Full)
+        });
         match commit.await {
-            Err(error) => refuse(&request, errors::topic_code(error.kind())),
+            Err(error) => refuse(head, errors::topic_code(error.kind())),
             Ok(commit) => match commit.await {
-                Err(_) => refuse(&request, errors::COMMIT_FAILED),
-                Ok((id, producer_epoch)) => request.answer(&InitProducerIdResponse {
+                Err(_) => refuse(head, errors::COMMIT_FAILED),
+                Ok((id, producer_epoch)) => head.answer(&InitProducerIdResponse {
                     producer_id: id.value(),
                     producer_epoch,
                     ..InitProducerIdResponse::default()
@@ -50,9 +47,10 @@ pub(crate) fn start(session: &Arc<Session>, request: &Request) -> Result<Started
     }))
 }
 
-fn refuse(request: &Request, error_code: ErrorCode) -> Answer {
-    let response = InitProducerIdResponse { error_code, producer_epoch: -1, ..InitProducerIdResponse::default() };
-    request.answer(&response)
+fn refuse(head: Head, error_code: ErrorCode) -> Answer {
+    let response =
+        InitProducerIdResponse { error_code, producer_epoch: -1, ..InitProducerIdResponse::default() };
+    head.answer(&response)
 }
 
 const WAIT_MS: i32 = 5_000;

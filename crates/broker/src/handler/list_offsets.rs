@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use kolumn_kafka_wire::messages::list_offsets_response::{ListOffsetsPartitionResponse, ListOffsetsTopicResponse};
+use kolumn_kafka_wire::messages::list_offsets_response::{
+    ListOffsetsPartitionResponse, ListOffsetsTopicResponse,
+};
 use kolumn_kafka_wire::messages::{ListOffsetsRequest, ListOffsetsResponse};
 use kolumn_kafka_wire::{ErrorCode, Str};
 use kolumn_topic_store::{PartitionIndex, PartitionOffsets, ReadError, Timestamp, TopicId};
 
 use crate::bridge::errors;
 use crate::context::Session;
-use crate::dispatch::{Answer, Request, Started};
+use crate::dispatch::{Answer, Head, Request, Started};
 use crate::observer::CloseReason;
 
 /// What is asked of one partition.
@@ -30,13 +32,13 @@ pub(crate) fn start(session: &Arc<Session>, request: &Request) -> Result<Started
     let message: ListOffsetsRequest<'_> = request.decode()?;
     let topics = questions(session, &message);
     let needs_disk = topics.iter().flat_map(|(_, questions)| questions).any(Question::needs_disk);
-    let (session, request) = (Arc::clone(session), request.clone());
+    let (session, head) = (Arc::clone(session), request.head);
     if !needs_disk {
-        return Ok(Started::Now(answer(&session, &request, topics)));
+        return Ok(Started::Now(answer(&session, head, topics)));
     }
     // Looking a moment up reads batches.
     Ok(Started::later(async move {
-        let answered = tokio::task::spawn_blocking(move || answer(&session, &request, topics)).await;
+        let answered = tokio::task::spawn_blocking(move || answer(&session, head, topics)).await;
         answered.unwrap_or_else(|error| Err(CloseReason::Answer(error.to_string())))
     }))
 }
@@ -57,19 +59,19 @@ fn questions(session: &Session, message: &ListOffsetsRequest<'_>) -> Vec<(String
     questions.collect()
 }
 
-fn answer(session: &Session, request: &Request, topics: Vec<(String, Vec<Question>)>) -> Answer {
+fn answer(session: &Session, head: Head, topics: Vec<(String, Vec<Question>)>) -> Answer {
     let topics = topics.into_iter().map(|(name, questions)| {
         let partitions = questions.iter().map(|question| {
             let mut response = ListOffsetsPartitionResponse {
                 partition_index: question.partition,
                 ..ListOffsetsPartitionResponse::default()
             };
-            match question.answer(session, request.version) {
+            match question.answer(session, head.version) {
                 // The epoch of a moment without a record is unknown, and its field has no other default.
                 Ok(place) => (response.offset, response.timestamp, response.leader_epoch) = place,
                 Err(error_code) => response.error_code = error_code,
             }
-            if request.version < FIRST_VERSION_WITH_EPOCH {
+            if head.version < FIRST_VERSION_WITH_EPOCH {
                 response.leader_epoch = -1;
             }
             response
@@ -82,7 +84,7 @@ fn answer(session: &Session, request: &Request, topics: Vec<(String, Vec<Questio
         }
     });
     let topics: Vec<_> = topics.collect();
-    request.answer(&ListOffsetsResponse { topics: topics.into(), ..ListOffsetsResponse::default() })
+    head.answer(&ListOffsetsResponse { topics: topics.into(), ..ListOffsetsResponse::default() })
 }
 
 impl Question {
@@ -102,7 +104,9 @@ impl Question {
         let current = offsets.leader_epoch.value();
         let hit = match self.timestamp {
             LATEST => return Ok((bound.value(), -1, current)),
-            EARLIEST => return Ok((offsets.log_start.value(), -1, epoch_of(session, topic, partition, &offsets))),
+            EARLIEST => {
+                return Ok((offsets.log_start.value(), -1, epoch_of(session, topic, partition, &offsets)));
+            }
             EARLIEST_LOCAL if version >= 8 => {
                 return Ok((offsets.log_start.value(), -1, epoch_of(session, topic, partition, &offsets)));
             }

@@ -15,7 +15,7 @@ use super::create_topics::{self, Refusal};
 use super::{CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED, TOPIC_OPERATIONS, room};
 use crate::bridge::ids;
 use crate::context::Session;
-use crate::dispatch::{Answer, Request, Started};
+use crate::dispatch::{Answer, Head, Request, Started};
 use crate::observer::{CloseReason, Event};
 
 /// A topic that the request asks for; a set of them answers each once.
@@ -32,14 +32,19 @@ enum Found {
     Missing(Asked, ErrorCode),
 }
 
-pub(crate) fn start(session: &Arc<Session>, request: &Request, now: Timestamp) -> Result<Started, CloseReason> {
+pub(crate) fn start(
+    session: &Arc<Session>,
+    request: &Request,
+    now: Timestamp,
+) -> Result<Started, CloseReason> {
     let message: MetadataRequest<'_> = request.decode()?;
     let (store, view) = (session.store(), session.context.view.id);
-    let Some(asked) = asked(request.version, &message) else {
+    let Some(asked) = asked(request.head.version, &message) else {
         let found = store.topics(view).into_iter().map(Found::Topic).collect();
-        return Ok(Started::Now(answer(session, request, &Options::new(&message), found)));
+        return Ok(Started::Now(answer(session, request.head, Options::new(&message), found)));
     };
-    let may_create = message.allow_auto_topic_creation && session.context.validated.settings.topics.auto_create;
+    let may_create =
+        message.allow_auto_topic_creation && session.context.validated.settings.topics.auto_create;
     let mut found = Vec::with_capacity(asked.len());
     let mut to_create = Vec::new();
     for asked in asked {
@@ -60,14 +65,14 @@ pub(crate) fn start(session: &Arc<Session>, request: &Request, now: Timestamp) -
     }
     let options = Options::new(&message);
     if to_create.is_empty() {
-        return Ok(Started::Now(answer(session, request, &options, found)));
+        return Ok(Started::Now(answer(session, request.head, options, found)));
     }
-    let (session, request) = (Arc::clone(session), request.clone());
+    let (session, head) = (Arc::clone(session), request.head);
     Ok(Started::ordered(async move {
         for name in to_create {
             found.push(create(&session, name, now).await);
         }
-        answer(&session, &request, &options, found)
+        answer(&session, head, options, found)
     }))
 }
 
@@ -124,7 +129,7 @@ async fn create(session: &Session, name: String, now: Timestamp) -> Found {
     }
 }
 
-fn answer(session: &Session, request: &Request, options: &Options, found: Vec<Found>) -> Answer {
+fn answer(session: &Session, head: Head, options: Options, found: Vec<Found>) -> Answer {
     let context = &session.context;
     let broker = MetadataResponseBroker {
         node_id: context.node_id(),
@@ -136,10 +141,10 @@ fn answer(session: &Session, request: &Request, options: &Options, found: Vec<Fo
         .into_iter()
         .map(|found| MetadataResponseTopic {
             topic_authorized_operations: options.topic_operations,
-            ..describe(session, request.version, found)
+            ..describe(session, head.version, found)
         })
         .collect();
-    request.answer(&MetadataResponse {
+    head.answer(&MetadataResponse {
         brokers: vec![broker].into(),
         cluster_id: Some(Str::from(&*context.view.cluster_id)),
         controller_id: context.node_id(),
@@ -157,9 +162,11 @@ fn describe(session: &Session, version: i16, found: Found) -> MetadataResponseTo
             partitions: partitions(session, &topic).into(),
             ..MetadataResponseTopic::default()
         },
-        Found::Missing(Asked::Name(name), error_code) => {
-            MetadataResponseTopic { error_code, name: Some(Str::from(name)), ..MetadataResponseTopic::default() }
-        }
+        Found::Missing(Asked::Name(name), error_code) => MetadataResponseTopic {
+            error_code,
+            name: Some(Str::from(name)),
+            ..MetadataResponseTopic::default()
+        },
         Found::Missing(Asked::Id(id), error_code) => MetadataResponseTopic {
             error_code,
             topic_id: ids::topic_id_to_wire(id),

@@ -23,7 +23,7 @@ use super::room;
 use crate::api::PRODUCE_REFUSED_MAX;
 use crate::bridge::{errors, ids};
 use crate::context::Session;
-use crate::dispatch::{Answer, Request, Started};
+use crate::dispatch::{Answer, Head, Request, Started};
 use crate::observer::CloseReason;
 
 /// A request that is being appended. INVARIANT: partitions before `next` have an outcome, those from it on have none.
@@ -71,20 +71,24 @@ impl From<AppendError> for Fault {
     }
 }
 
-pub(crate) fn start(session: &Arc<Session>, request: &Request, now: Timestamp) -> Result<Started, CloseReason> {
-    if request.version <= PRODUCE_REFUSED_MAX {
+pub(crate) fn start(
+    session: &Arc<Session>,
+    request: &Request,
+    now: Timestamp,
+) -> Result<Started, CloseReason> {
+    if request.head.version <= PRODUCE_REFUSED_MAX {
         return Err(CloseReason::Refused("produce versions 0 to 2 are announced for old clients only"));
     }
     let mut work = Work::new(session, request)?;
     let throttle = session.store().pressure().throttle;
-    if throttle.is_zero() && work.append(session.store(), request.version, now).is_ok() {
-        return Ok(work.finish(request));
+    if throttle.is_zero() && work.append(session.store(), request.head.version, now).is_ok() {
+        return Ok(work.finish(request.head));
     }
-    let (session, request) = (Arc::clone(session), request.clone());
+    let (session, head) = (Arc::clone(session), request.head);
     Ok(Started::Ordered(Box::pin(async move {
         tokio::time::sleep(throttle).await;
-        work.append_with_patience(&session, request.version, now).await;
-        work.finish(&request)
+        work.append_with_patience(&session, head.version, now).await;
+        work.finish(head)
     })))
 }
 
@@ -105,12 +109,12 @@ impl Work {
             partitions: Vec::new(),
             next: 0,
         };
-        for topic in message.topic_data.iter() {
+        for topic in &message.topic_data {
             let found = match &refusal {
                 Some(fault) => Err(fault.clone()),
-                None => find_topic(session, request.version, &topic.name, topic.topic_id),
+                None => find_topic(session, request.head.version, &topic.name, topic.topic_id),
             };
-            for partition in topic.partition_data.iter() {
+            for partition in &topic.partition_data {
                 work.partitions.push(Partition {
                     topic: found.clone(),
                     index: partition.index,
@@ -160,18 +164,17 @@ impl Work {
         }
     }
 
-    fn finish(self, request: &Request) -> Started {
+    fn finish(self, head: Head) -> Started {
         if self.acks == 0 {
             let failed = self.partitions.iter().any(|partition| !matches!(partition.outcome, Some(Ok(_))));
             // Without answers, closing is the only way to tell the producer that its records are lost.
             let refused = || Err(CloseReason::Refused("a batch without acknowledgement was not appended"));
             return Started::Now(if failed { refused() } else { Ok(None) });
         }
-        let request = request.clone();
-        Started::later(self.answer(request))
+        Started::later(self.answer(head))
     }
 
-    async fn answer(self, request: Request) -> Answer {
+    async fn answer(self, head: Head) -> Answer {
         let mut partitions = self.partitions.into_iter();
         let mut responses = Vec::with_capacity(self.topics.len());
         for topic in self.topics {
@@ -186,7 +189,7 @@ impl Work {
                 ..TopicProduceResponse::default()
             });
         }
-        request.answer(&ProduceResponse { responses: responses.into(), ..ProduceResponse::default() })
+        head.answer(&ProduceResponse { responses: responses.into(), ..ProduceResponse::default() })
     }
 }
 
@@ -204,9 +207,11 @@ impl Partition {
             AttemptError::Fault(Fault::new(ErrorCode::INVALID_RECORD, "a partition without a batch"))
         })?;
         check_batch(&records, version).map_err(AttemptError::Fault)?;
-        store.append(topic, PartitionIndex::new(self.index), records, now).map_err(|error| match error.kind() {
-            AppendErrorKind::Busy | AppendErrorKind::Full => AttemptError::Room(error),
-            _ => AttemptError::Fault(Fault::from(error)),
+        store.append(topic, PartitionIndex::new(self.index), records, now).map_err(|error| {
+            match error.kind() {
+                AppendErrorKind::Busy | AppendErrorKind::Full => AttemptError::Room(error),
+                _ => AttemptError::Fault(Fault::from(error)),
+            }
         })
     }
 
@@ -217,7 +222,8 @@ impl Partition {
     }
 
     async fn answer(self) -> PartitionProduceResponse<'static> {
-        let mut response = PartitionProduceResponse { index: self.index, ..PartitionProduceResponse::default() };
+        let mut response =
+            PartitionProduceResponse { index: self.index, ..PartitionProduceResponse::default() };
         let appended = match self.outcome {
             Some(Ok(commit)) => {
                 commit.await.map_err(|error| Fault::new(errors::COMMIT_FAILED, error.to_string()))

@@ -41,4 +41,4 @@ pub(super) fn deadline(timeout_ms: i32) -> Instant {
     Instant::now() + timeout.min(TIMEOUT_MAX)
 }
 
-const TIMEOUT_MAX: Duration = Duration::from_secs(60);
+const TIMEOUT_MAX: Duration = Duration::from_mins(1);

@@ -97,4 +97,4 @@ fn concerns_one_peer(error: &io::Error) -> bool {
 
 const BACKLOG: i32 = 4096;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-const KEEPALIVE: Duration = Duration::from_secs(60);
+const KEEPALIVE: Duration = Duration::from_mins(1);

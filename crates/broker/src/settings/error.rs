@@ -21,7 +21,8 @@ impl SettingsError {
         let before = error.span().and_then(|span| text.get(..span.start));
         let place = before.map_or(Place::Nowhere, |before| {
             let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-            let column = before.chars().count() - before.get(..line_start).map_or(0, |head| head.chars().count());
+            let column =
+                before.chars().count() - before.get(..line_start).map_or(0, |head| head.chars().count());
             Place::Text { line: before.matches('\n').count() + 1, column: column + 1 }
         });
         Self { place, message: error.message().to_owned() }

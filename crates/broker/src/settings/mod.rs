@@ -196,7 +196,11 @@ impl Settings {
         )?;
         let limits = &self.limits;
         check(limits.connections_max >= 1, "limits.connections_max", "must be at least 1")?;
-        check(limits.connection_idle_timeout_ms >= 1_000, "limits.connection_idle_timeout_ms", "must be at least 1000")?;
+        check(
+            limits.connection_idle_timeout_ms >= 1_000,
+            "limits.connection_idle_timeout_ms",
+            "must be at least 1000",
+        )?;
         check(
             (1 << 10..=1 << 30).contains(&limits.frame_len_max),
             "limits.frame_len_max",

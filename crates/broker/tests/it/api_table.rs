@@ -2,16 +2,19 @@
 
 use kolumn_kafka_wire::messages::api_versions_response::ApiVersion;
 use kolumn_kafka_wire::messages::{
-    ApiVersionsRequest, ApiVersionsResponse, CreateTopicsRequest, DeleteTopicsRequest, DescribeClusterRequest,
-    FetchRequest, FindCoordinatorRequest, InitProducerIdRequest, InitProducerIdResponse, ListOffsetsRequest,
-    MetadataRequest, ProduceRequest,
+    ApiVersionsRequest, ApiVersionsResponse, CreateTopicsRequest, DeleteTopicsRequest,
+    DescribeClusterRequest, FetchRequest, FindCoordinatorRequest, ListOffsetsRequest, MetadataRequest,
+    ProduceRequest,
     create_topics_request::CreatableTopic,
     delete_topics_request::DeleteTopicState,
     list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic},
 };
 use kolumn_kafka_wire::{ApiKey, Array, ErrorCode, Message, Str, Uuid};
 
-use crate::client::{Client, batch, bytes, fetch_request, metadata_request, only_partition, produce_request, raw_frame};
+use crate::client::{
+    Client, batch, bytes, fetch_request, init_producer_request, metadata_request, only_partition,
+    produce_request, raw_frame,
+};
 use crate::harness::TestBroker;
 
 async fn advertised(client: &mut Client) -> Vec<ApiVersion<'static>> {
@@ -55,8 +58,10 @@ async fn walk(broker: &TestBroker, key: ApiKey, version: i16, topic_id: Uuid) {
         ApiKey::FIND_COORDINATOR => {
             let mut request = FindCoordinatorRequest { key: Str::from("group"), ..Default::default() };
             if version >= 4 {
-                request =
-                    FindCoordinatorRequest { coordinator_keys: vec![Str::from("group")].into(), ..Default::default() };
+                request = FindCoordinatorRequest {
+                    coordinator_keys: vec![Str::from("group")].into(),
+                    ..Default::default()
+                };
             }
             let response = client.call(version, &request).await;
             let code = match response.coordinators.iter().next() {
@@ -71,7 +76,8 @@ async fn walk(broker: &TestBroker, key: ApiKey, version: i16, topic_id: Uuid) {
         }
         ApiKey::CREATE_TOPICS => {
             let name = Str::from(format!("created-{version}"));
-            let topic = CreatableTopic { name, num_partitions: 1, replication_factor: 1, ..Default::default() };
+            let topic =
+                CreatableTopic { name, num_partitions: 1, replication_factor: 1, ..Default::default() };
             let request = CreateTopicsRequest { topics: vec![topic].into(), ..Default::default() };
             let response = client.call(version, &request).await;
             let result = response.topics.iter().next().expect("a result");
@@ -79,8 +85,7 @@ async fn walk(broker: &TestBroker, key: ApiKey, version: i16, topic_id: Uuid) {
         }
         ApiKey::DELETE_TOPICS => walk_delete(client, version).await,
         ApiKey::INIT_PRODUCER_ID => {
-            let response: InitProducerIdResponse<'_> =
-                client.call(version, &InitProducerIdRequest::default()).await;
+            let response = client.call(version, &init_producer_request()).await;
             assert_eq!((response.error_code, response.producer_epoch), (ErrorCode::NONE, 0));
         }
         ApiKey::DESCRIBE_CLUSTER => {
@@ -96,8 +101,10 @@ fn by_id(request: &mut FetchRequest<'static>, version: i16, id: Uuid) {
     if version < 13 {
         return;
     }
-    let topics = request.topics.iter().map(|topic| {
-        kolumn_kafka_wire::messages::fetch_request::FetchTopic { topic: Str::default(), topic_id: id, ..topic }
+    let topics = request.topics.iter().map(|topic| kolumn_kafka_wire::messages::fetch_request::FetchTopic {
+        topic: Str::default(),
+        topic_id: id,
+        ..topic
     });
     request.topics = Array::from(topics.collect::<Vec<_>>());
 }
@@ -136,11 +143,8 @@ async fn walk_delete(mut client: Client, version: i16) {
 
 fn latest(topic: &'static str) -> ListOffsetsRequest<'static> {
     let partition = ListOffsetsPartition { timestamp: -1, ..Default::default() };
-    let topic = ListOffsetsTopic {
-        name: Str::from(topic),
-        partitions: vec![partition].into(),
-        ..Default::default()
-    };
+    let topic =
+        ListOffsetsTopic { name: Str::from(topic), partitions: vec![partition].into(), ..Default::default() };
     ListOffsetsRequest { replica_id: -1, topics: vec![topic].into(), ..Default::default() }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use kolumn_kafka_wire::messages::{
-    CreateTopicsRequest, FetchRequest, FetchResponse, MetadataRequest, ProduceRequest, RequestHeader,
-    ResponseHeader,
+    CreateTopicsRequest, FetchRequest, FetchResponse, InitProducerIdRequest, MetadataRequest, ProduceRequest,
+    RequestHeader, ResponseHeader,
     create_topics_request::CreatableTopic,
     fetch_request::{FetchPartition, FetchTopic},
     fetch_response::PartitionData,
@@ -74,7 +74,8 @@ impl Client {
         &mut self,
         version: i16,
     ) -> io::Result<(i32, R::Response<'static>)> {
-        let frame = tokio::time::timeout(PATIENCE, self.receive_frame()).await.expect("a response in time")?;
+        let frame =
+            tokio::time::timeout(PATIENCE, self.receive_frame()).await.expect("a response in time")?;
         // Responses borrow from their frame; a test may leak a few.
         let frame: &'static Bytes = Box::leak(Box::new(frame));
         let mut reader = kolumn_kafka_wire::Reader::new(frame);
@@ -111,7 +112,8 @@ impl Client {
         partitions: i32,
         configs: &[(&'static str, &'static str)],
     ) -> Uuid {
-        let configs = configs.iter().map(|(name, value)| {
+        // Tests write records of any time; retention must not take them away.
+        let configs = configs.iter().chain(&[("retention.ms", "-1")]).map(|(name, value)| {
             kolumn_kafka_wire::messages::create_topics_request::CreatableTopicConfig {
                 name: Str::from(*name),
                 value: Some(Str::from(*value)),
@@ -165,7 +167,7 @@ pub(crate) fn frame<'a, R: RequestMessage<'a>>(correlation_id: i32, version: i16
     for part in encoded.into_parts() {
         match part {
             kolumn_kafka_wire::Part::Bytes(bytes) => frame.extend_from_slice(&bytes),
-            other => panic!("requests have no {other:?}"),
+            deferred @ kolumn_kafka_wire::Part::Deferred { .. } => panic!("a request has {deferred:?}"),
         }
     }
     frame
@@ -235,6 +237,11 @@ pub(crate) fn metadata_request(names: &[&str], allow_auto_create: bool) -> Metad
         allow_auto_topic_creation: allow_auto_create,
         ..MetadataRequest::default()
     }
+}
+
+/// What an idempotent producer without transactions asks.
+pub(crate) fn init_producer_request() -> InitProducerIdRequest<'static> {
+    InitProducerIdRequest { transactional_id: None, ..InitProducerIdRequest::default() }
 }
 
 pub(crate) fn only_partition(response: &FetchResponse<'static>) -> PartitionData<'static> {

@@ -1,7 +1,7 @@
 //! One connection: the order of answers, requests without one, and what a disconnect leaves behind.
 
 use kolumn_kafka_wire::messages::{ApiVersionsRequest, FetchRequest, MetadataRequest, ProduceRequest};
-use kolumn_kafka_wire::{ApiKey, ErrorCode};
+use kolumn_kafka_wire::{ApiKey, Array, ErrorCode};
 use tokio::io::AsyncWriteExt;
 
 use crate::client::{
@@ -37,7 +37,8 @@ async fn pipelined_requests_are_appended_and_answered_in_their_order() {
     let mut client = broker.client().await;
     let mut stored = Vec::new();
     while stored.len() < 200 {
-        stored.extend(values(&client.fetch("piped", 0, stored.len() as i64).await));
+        let offset = i64::try_from(stored.len()).expect("few");
+        stored.extend(values(&client.fetch("piped", 0, offset).await));
     }
     let expected: Vec<_> = (0..200_i64).map(|index| (index, index.to_string())).collect();
     assert_eq!(stored, expected, "appended in the order of arrival");
@@ -130,7 +131,7 @@ async fn malformed_requests_close_their_own_connection_only() {
         frame.extend(len.to_be_bytes());
         frame
     };
-    let metadata = frame(1, 0, &MetadataRequest { topics: Some(Default::default()), ..Default::default() });
+    let metadata = frame(1, 0, &MetadataRequest { topics: Some(Array::default()), ..Default::default() });
     let mut cut = metadata.clone();
     cut.truncate(metadata.len() - 1);
     cut[3] -= 1;

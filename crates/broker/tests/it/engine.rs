@@ -125,7 +125,7 @@ proptest! {
             write(&mut engine, takes.next().unwrap_or(1), &mut written);
         }
         let expected: Vec<u8> =
-            (0..12).filter(|index| !skipped[*index]).flat_map(|index| plain(index)).collect();
+            (0..12).filter(|index| !skipped[*index]).flat_map(plain).collect();
         prop_assert_eq!(written, expected);
         prop_assert_eq!((engine.in_flight(), engine.held_len()), (0, 0));
     }
@@ -164,7 +164,9 @@ fn write(engine: &mut Engine, take: usize, written: &mut Vec<u8>) {
     while handed.len() < take * 2 {
         match engine.transmit(take) {
             Some(Chunk::Bytes(bytes)) => handed.extend_from_slice(&bytes),
-            Some(Chunk::Range { source, start, len }) => handed.extend_from_slice(&source[start..start + len]),
+            Some(Chunk::Range { source, start, len }) => {
+                handed.extend_from_slice(&source[start..start + len]);
+            }
             None => break,
         }
     }
@@ -229,11 +231,11 @@ fn answers_in_memory_hold_back_further_requests() {
 
 #[test]
 fn silence_ends_a_connection_unless_it_waits_for_us() {
-    let mut engine = engine(|limits| limits.idle_timeout = Duration::from_secs(60));
-    let late = start() + Duration::from_secs(3_600);
+    let mut engine = engine(|limits| limits.idle_timeout = Duration::from_mins(1));
+    let late = start() + Duration::from_hours(1);
     let slots = open(&mut engine, 1);
     assert!(!engine.handle_timeout(late), "its request is being answered");
     engine.respond(slots[0], answer(3));
     assert!(!engine.handle_timeout(late + Duration::from_secs(59)));
-    assert!(engine.handle_timeout(late + Duration::from_secs(60)), "it does not take its answer");
+    assert!(engine.handle_timeout(late + Duration::from_mins(1)), "it does not take its answer");
 }

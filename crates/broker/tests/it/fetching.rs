@@ -127,7 +127,10 @@ async fn the_end_of_the_log_is_in_range_and_what_is_behind_it_is_not() {
     client.create_topic("ends", 1).await;
     client.produce("ends", 0, batch(&["a", "b"])).await;
     let at_end = client.fetch("ends", 0, 2).await;
-    assert_eq!((at_end.error_code, at_end.high_watermark, at_end.last_stable_offset), (ErrorCode::NONE, 2, 2));
+    assert_eq!(
+        (at_end.error_code, at_end.high_watermark, at_end.last_stable_offset),
+        (ErrorCode::NONE, 2, 2)
+    );
     for offset in [3, -1, i64::MAX, i64::MIN] {
         let out = client.fetch("ends", 0, offset).await;
         assert_eq!((out.error_code, out.high_watermark), (ErrorCode::OFFSET_OUT_OF_RANGE, -1), "{offset}");
@@ -171,7 +174,11 @@ async fn limits_hold_across_partitions_and_only_whole_batches_come() {
         ..fetch_request("wide", 0, 0)
     };
     assert_eq!(lens(&mut client, &request(i32::MAX)).await, [two; 4], "the limit of a partition");
-    assert_eq!(lens(&mut client, &request(max(one * 5))).await, [two, two, one, 0], "the limit of the request");
+    assert_eq!(
+        lens(&mut client, &request(max(one * 5))).await,
+        [two, two, one, 0],
+        "the limit of the request"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,11 +201,8 @@ async fn a_client_that_knows_another_epoch_is_told_so() {
     let metadata = client.metadata(&["epochs"], false).await;
     let topic = metadata.topics.iter().next().expect("a topic");
     let current = topic.partitions.iter().next().expect("a partition").leader_epoch;
-    let cases = [
-        (current, ErrorCode::NONE),
-        (-1, ErrorCode::NONE),
-        (current + 1, ErrorCode::UNKNOWN_LEADER_EPOCH),
-    ];
+    let cases =
+        [(current, ErrorCode::NONE), (-1, ErrorCode::NONE), (current + 1, ErrorCode::UNKNOWN_LEADER_EPOCH)];
     for (epoch, code) in cases {
         let mut request = fetch_request("epochs", 0, 0);
         let mut topic = request.topics.iter().next().expect("a topic");
@@ -267,8 +271,7 @@ async fn what_left_memory_is_fetched_from_disk() {
     let broker = TestBroker::start_with(|settings| settings.storage.tail_len_max = 64 << 10).await;
     let mut client = broker.client().await;
     client.create_topic("cold", 1).await;
-    let batches: Vec<Bytes> =
-        (0..40).map(|index: u32| batch(&[&index.to_string().repeat(20_000)])).collect();
+    let batches: Vec<Bytes> = (0..40).map(|index: u32| batch(&[&index.to_string().repeat(20_000)])).collect();
     for batch in &batches {
         client.produce("cold", 0, batch.clone()).await;
     }

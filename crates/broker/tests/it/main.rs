@@ -11,4 +11,5 @@ mod lifecycle;
 mod limits;
 mod offsets;
 mod producing;
+mod room;
 mod topics;

@@ -1,4 +1,4 @@
-//! ListOffsets and InitProducerId.
+//! `ListOffsets` and `InitProducerId`.
 
 use kolumn_kafka_wire::messages::{
     FindCoordinatorRequest, InitProducerIdRequest, ListOffsetsRequest,
@@ -7,7 +7,7 @@ use kolumn_kafka_wire::messages::{
 };
 use kolumn_kafka_wire::{ErrorCode, Str};
 
-use crate::client::{Client, batch, batch_at};
+use crate::client::{Client, batch, batch_at, init_producer_request};
 use crate::harness::TestBroker;
 
 async fn ask(
@@ -101,7 +101,7 @@ async fn unknown_topics_partitions_and_epochs_are_told_apart() {
 async fn producer_ids_differ_and_half_an_identity_is_an_invalid_request() {
     let broker = TestBroker::start().await;
     let mut client = broker.client().await;
-    let plain = InitProducerIdRequest::default();
+    let plain = init_producer_request();
     let first = client.call(2, &plain).await;
     let second = client.call(5, &plain).await;
     assert_eq!((first.error_code, second.error_code), (ErrorCode::NONE, ErrorCode::NONE));

@@ -1,4 +1,4 @@
-//! Metadata, CreateTopics and DeleteTopics.
+//! Metadata of topics, their creation and deletion.
 
 use kolumn_kafka_wire::messages::{
     CreateTopicsRequest, DeleteTopicsRequest, DescribeClusterRequest, MetadataRequest,
@@ -21,7 +21,10 @@ fn topic(name: &'static str) -> CreatableTopic<'static> {
     }
 }
 
-async fn create(client: &mut Client, topics: Vec<CreatableTopic<'static>>) -> Vec<CreatableTopicResult<'static>> {
+async fn create(
+    client: &mut Client,
+    topics: Vec<CreatableTopic<'static>>,
+) -> Vec<CreatableTopicResult<'static>> {
     let request = CreateTopicsRequest { topics: topics.into(), ..CreateTopicsRequest::default() };
     client.call(7, &request).await.topics.iter().collect()
 }
@@ -102,7 +105,7 @@ async fn metadata_names_this_broker_as_controller_and_leader() {
     assert_eq!(response.controller_id, 7);
     assert_eq!(response.cluster_id.as_deref(), Some(broker.broker.cluster_id()));
     assert_eq!(broker.broker.cluster_id().len(), 22);
-    for topic in response.topics.iter() {
+    for topic in &response.topics {
         for (index, partition) in (0..).zip(topic.partitions.iter()) {
             assert_eq!((partition.partition_index, partition.leader_id), (index, 7));
             assert!(partition.leader_epoch >= 0);

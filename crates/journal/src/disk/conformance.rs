@@ -56,13 +56,19 @@ fn check_names(disk: &Arc<dyn Disk>) -> io::Result<()> {
     require(kind_of(disk.create("a")) == Some(io::ErrorKind::AlreadyExists), "a name is made once")?;
     require(kind_of(disk.open("b")) == Some(io::ErrorKind::NotFound), "a missing file cannot be opened")?;
     require(kind_of(disk.remove("b")) == Some(io::ErrorKind::NotFound), "a missing file cannot be removed")?;
-    require(kind_of(disk.rename("b", "c")) == Some(io::ErrorKind::NotFound), "a missing file cannot be renamed")?;
+    require(
+        kind_of(disk.rename("b", "c")) == Some(io::ErrorKind::NotFound),
+        "a missing file cannot be renamed",
+    )?;
     let file = disk.create("b")?;
     file.write_at(0, &block(7))?;
     disk.rename("b", "a")?;
     disk.sync_dir()?;
     let names = disk.list()?;
-    require(names.iter().any(|name| name == "a") && !names.iter().any(|name| name == "b"), "a rename replaces")?;
+    require(
+        names.iter().any(|name| name == "a") && !names.iter().any(|name| name == "b"),
+        "a rename replaces",
+    )?;
     require(read(&disk.open("a")?, 0)? == block(7), "the renamed file is the one")?;
     disk.remove("a")?;
     require(!disk.list()?.iter().any(|name| name == "a"), "a removed name is gone")

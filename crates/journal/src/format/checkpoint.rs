@@ -84,7 +84,8 @@ impl CheckpointHeader {
                 fields.get_u64_le()
             },
         };
-        let end = usize::try_from(decoded.payload_len).ok().and_then(|len| len.checked_add(CHECKPOINT_HEADER_LEN));
+        let end =
+            usize::try_from(decoded.payload_len).ok().and_then(|len| len.checked_add(CHECKPOINT_HEADER_LEN));
         let Some(range) = end.map(|end| CHECKPOINT_HEADER_LEN..end) else {
             return Err(Malformed::Damaged("the checkpoint's length is impossible"));
         };

@@ -49,7 +49,9 @@ impl FileHeader {
     }
 
     pub(crate) fn decode(block: &[u8]) -> Result<Self, Malformed> {
-        let Some((mut fields, _)) = block.split_first_chunk::<BLOCK>().map(|(first, rest)| (&first[..], rest)) else {
+        let Some((mut fields, _)) =
+            block.split_first_chunk::<BLOCK>().map(|(first, rest)| (&first[..], rest))
+        else {
             return Err(Malformed::Damaged("the file header is cut"));
         };
         let whole = fields;
@@ -92,7 +94,13 @@ mod tests {
     use super::*;
 
     fn header() -> FileHeader {
-        FileHeader { generation: 3, log_id: Uuid::from_u128(7), tenant: Uuid::from_u128(9), base: 1 << 20, len: 1 << 16 }
+        FileHeader {
+            generation: 3,
+            log_id: Uuid::from_u128(7),
+            tenant: Uuid::from_u128(9),
+            base: 1 << 20,
+            len: 1 << 16,
+        }
     }
 
     #[test]

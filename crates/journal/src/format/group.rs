@@ -55,11 +55,10 @@ impl GroupHeader {
         self.first_sequence.saturating_add(u64::from(self.entry_count))
     }
 
-    /// The header's bytes for this payload.
-    pub(crate) fn encode(&self, payload: &[u8]) -> [u8; GROUP_HEADER_LEN] {
-        let mut header = [0; GROUP_HEADER_LEN];
-        let (prefix, covered) = header.split_at_mut(COVERED_START);
-        let mut fields = &mut *covered;
+    /// The part of the header that the checksum covers.
+    fn covered(&self) -> [u8; GROUP_HEADER_LEN - COVERED_START] {
+        let mut covered = [0; GROUP_HEADER_LEN - COVERED_START];
+        let mut fields = &mut covered[..];
         fields.put_u64_le(self.position);
         fields.put_u64_le(self.previous);
         fields.put_u64_le(self.synced);
@@ -69,11 +68,15 @@ impl GroupHeader {
         fields.put_u32_le(self.entry_count);
         fields.put_u32_le(self.payload_len);
         fields.put_u32_le(0);
-        let crc = crc32c(&[covered, payload]);
-        let mut prefix = prefix;
-        prefix.put_slice(&MAGIC);
-        prefix.put_u32_le(crc);
-        header
+        covered
+    }
+
+    /// Begins to encode the header: the payload is given to the result, in pieces.
+    pub(crate) fn begin_encoding(&self) -> HeaderEncoder {
+        let covered = self.covered();
+        let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
+        digest.update(&covered);
+        HeaderEncoder { covered, digest }
     }
 
     /// The header at the start of these bytes, its checksum not yet checked. `None` if no group can start so.
@@ -94,7 +97,7 @@ impl GroupHeader {
             payload_len: fields.get_u32_le(),
         };
         let sane = fields.get_u32_le() == 0
-            && header.position % BLOCK_U64 == 0
+            && header.position.is_multiple_of(BLOCK_U64)
             && header.previous <= header.position
             && header.synced <= header.position
             && u64::from(header.entry_count) * ENTRY_FRAME_LEN as u64 <= u64::from(header.payload_len);
@@ -112,6 +115,30 @@ impl GroupHeader {
         let mut walk = EntryWalk::new(group, self);
         let count = walk.by_ref().count();
         u32::try_from(count) == Ok(self.entry_count) && walk.is_done()
+    }
+}
+
+/// A header whose payload is not known wholly yet.
+#[derive(Debug)]
+pub(crate) struct HeaderEncoder {
+    covered: [u8; GROUP_HEADER_LEN - COVERED_START],
+    digest: crc_fast::Digest,
+}
+
+impl HeaderEncoder {
+    /// Takes the next piece of the payload in.
+    pub(crate) fn payload(&mut self, piece: &[u8]) {
+        self.digest.update(piece);
+    }
+
+    /// The header's bytes.
+    pub(crate) fn finish(self) -> [u8; GROUP_HEADER_LEN] {
+        let mut header = [0; GROUP_HEADER_LEN];
+        let mut rest = &mut header[..];
+        rest.put_slice(&MAGIC);
+        rest.put_u32_le(u32::try_from(self.digest.finalize()).unwrap_or(u32::MAX));
+        rest.put_slice(&self.covered);
+        header
     }
 }
 
@@ -164,7 +191,10 @@ mod tests {
             entry_count: 2,
             payload_len: 11,
         };
-        let mut bytes = header.encode(&payload).to_vec();
+        let mut encoder = header.begin_encoding();
+        encoder.payload(&payload[..4]);
+        encoder.payload(&payload[4..]);
+        let mut bytes = encoder.finish().to_vec();
         bytes.extend(payload);
         (header, bytes)
     }

@@ -75,7 +75,9 @@ mod tests {
         for name in all {
             assert_eq!(Name::parse(&name.to_string()), Some(name));
         }
-        for other in ["", "lock", "1.journal", "000000000000100G.journal", "0000000000001000.journal~", "x.torn"] {
+        for other in
+            ["", "lock", "1.journal", "000000000000100G.journal", "0000000000001000.journal~", "x.torn"]
+        {
             assert_eq!(Name::parse(other), None, "{other}");
         }
     }

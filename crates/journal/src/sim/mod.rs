@@ -476,7 +476,9 @@ impl SimFile {
 
 /// The contract of [`DiskFile`] is kept by the caller, and checked here.
 fn check_aligned(offset: u64, memory: &[u8]) -> io::Result<()> {
-    let aligned = offset % BLOCK as u64 == 0 && memory.len() % BLOCK == 0 && memory.as_ptr().addr() % BLOCK == 0;
+    let aligned = offset.is_multiple_of(BLOCK as u64)
+        && memory.len().is_multiple_of(BLOCK)
+        && memory.as_ptr().addr().is_multiple_of(BLOCK);
     if aligned { Ok(()) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "the call is not aligned")) }
 }
 
@@ -506,7 +508,7 @@ impl DiskFile for SimFile {
             state.grow(self.id, offset.saturating_add(len))?;
             let mut chance = state.chance;
             let inode = state.inode(self.id)?;
-            inode.write(in_memory(offset), bytes, || !partly || chance::next(&mut chance) % 2 == 0);
+            inode.write(in_memory(offset), bytes, || !partly || chance::next(&mut chance).is_multiple_of(2));
             state.chance = chance;
             failing(fault)?;
             state.stats.writes += 1;
@@ -548,10 +550,10 @@ impl DiskFile for SimFile {
 impl Drop for SimFile {
     fn drop(&mut self) {
         let mut state = self.disk.state.lock();
-        if state.life == self.life {
-            if let Ok(inode) = state.inode(self.id) {
-                inode.handles = inode.handles.saturating_sub(1);
-            }
+        if state.life == self.life
+            && let Ok(inode) = state.inode(self.id)
+        {
+            inode.handles = inode.handles.saturating_sub(1);
         }
     }
 }

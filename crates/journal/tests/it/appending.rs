@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kolumn_journal::sim::{CallKind, SimDisk};
 use kolumn_journal::{
-    AdmitErrorKind, AppendErrorKind, CheckpointErrorKind, Class, Durability, Journal, OpenErrorKind, Position,
-    ReadErrorKind, probe,
+    AdmitErrorKind, AppendErrorKind, CheckpointErrorKind, Class, Durability, Journal, OpenErrorKind,
+    Position, ReadErrorKind, probe,
 };
 
 use crate::support::{Recorder, Stepped, append, open, replayed, small};
@@ -96,8 +96,11 @@ fn a_scan_begins_at_boundaries_and_inside_groups_and_goes_on_over_files() {
     let told = log.recorder.entries.lock().clone();
     let groups = log.recorder.groups.lock().clone();
     let end = log.journal.durable_position();
-    for (from, first) in
-        groups.iter().zip(0..).map(|(group, nth)| (group.0, nth)).chain(told.iter().zip(0..).map(|(e, nth)| (e.1, nth)))
+    for (from, first) in groups
+        .iter()
+        .zip(0..)
+        .map(|(group, nth)| (group.0, nth))
+        .chain(told.iter().zip(0..).map(|(e, nth)| (e.1, nth)))
     {
         let mut found = Vec::new();
         let stopped = log.journal.scan(from, end, |entry| {
@@ -195,8 +198,14 @@ fn an_entry_longer_than_admitted_is_refused() {
     let refused = log.journal.append(admission, b"ab", Bytes::from_static(b"cd")).unwrap_err();
     assert_eq!(refused.kind(), AppendErrorKind::TooLong);
     let admission = log.journal.admit(300, Class::Data).unwrap();
-    assert_eq!(log.journal.append(admission, &[0; 257], Bytes::new()).unwrap_err().kind(), AppendErrorKind::TooLong);
-    assert_eq!(log.journal.admit(small().entry_len_max + 1, Class::Data).unwrap_err().kind(), AdmitErrorKind::TooLarge);
+    assert_eq!(
+        log.journal.append(admission, &[0; 257], Bytes::new()).unwrap_err().kind(),
+        AppendErrorKind::TooLong
+    );
+    assert_eq!(
+        log.journal.admit(small().entry_len_max + 1, Class::Data).unwrap_err().kind(),
+        AdmitErrorKind::TooLarge
+    );
     assert_eq!(log.journal.space().queue_len, 0, "the room was given back");
 }
 
@@ -245,7 +254,8 @@ fn threads_append_to_a_real_directory_and_everything_is_found_again() {
             let journal = journal.clone();
             std::thread::spawn(move || {
                 for nth in 0..500u16 {
-                    let bytes = [&[thread][..], &nth.to_le_bytes(), &vec![thread; usize::from(nth % 700)]].concat();
+                    let bytes =
+                        [&[thread][..], &nth.to_le_bytes(), &vec![thread; usize::from(nth % 700)]].concat();
                     while append(&journal, &bytes).is_err() {
                         std::thread::yield_now();
                     }

@@ -79,5 +79,5 @@ fn a_log_of_version_1_opens() {
     assert_eq!(opening.report().torn, None);
 }
 
-const LOG_ID: &str = "";
-const CHECKPOINT: u64 = 0;
+const LOG_ID: &str = "7f920042-533b-46d9-8fd6-8b583adecd5c";
+const CHECKPOINT: u64 = 0x13000;

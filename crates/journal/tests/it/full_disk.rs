@@ -49,7 +49,7 @@ fn deletions_and_a_checkpoint_work_on_a_full_disk() {
     let mut log = Stepped::start(&sim, &small());
     fill_up(&mut log, || 5000);
     assert_eq!(append(&log.journal, &[0]), Err(AdmitErrorKind::Full));
-    sim.set_capacity(0);
+    sim.set_capacity(sim.used());
     for _ in 0..5 {
         let admission = log.journal.admit(5, Class::Reclaim).unwrap();
         log.journal.append(admission, b"", Bytes::from_static(b"erase")).unwrap();

@@ -108,3 +108,38 @@ fn entries_queued_during_one_sync_go_into_one_group() {
     journal.close();
     assert_eq!(recorder.group_sizes(), [1, 10]);
 }
+
+#[test]
+fn an_idle_writer_says_by_itself_what_was_synced() {
+    let sim = SimDisk::new(1);
+    let recorder = Arc::new(Recorder::default());
+    let journal = Journal::open(Arc::new(sim.clone()), small()).unwrap().start(recorder.clone()).unwrap();
+    append(&journal, b"last").unwrap();
+    while recorder.committed_len() == 0 {
+        std::thread::yield_now();
+    }
+    let end = recorder.groups.lock()[0].1;
+    while journal.durable_position() == end {
+        std::thread::yield_now();
+    }
+    assert_eq!(journal.durable_position(), end.plus(kolumn_journal::BLOCK as u64));
+    assert_eq!(recorder.group_sizes(), [1], "the empty group is not told");
+}
+
+#[test]
+fn a_log_dropped_without_closing_writes_what_was_appended_and_unlocks() {
+    let sim = SimDisk::new(1);
+    let recorder = Arc::new(Recorder::default());
+    let journal = Journal::open(Arc::new(sim.clone()), small()).unwrap().start(recorder).unwrap();
+    for nth in 0..10 {
+        append(&journal, &[nth]).unwrap();
+    }
+    drop(journal);
+    let opening = loop {
+        match Journal::open(Arc::new(sim.clone()), small()) {
+            Ok(opening) => break opening,
+            Err(error) => assert_eq!(error.kind(), kolumn_journal::OpenErrorKind::Locked),
+        }
+    };
+    assert_eq!(crate::support::replayed(&opening).len(), 10);
+}

@@ -66,7 +66,7 @@ impl Run {
         options.mutant = mutant;
         options.durability = durability;
         let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        if seed % 3 == 0 {
+        if seed.is_multiple_of(3) {
             sim.set_capacity(options.file_len * 4 + chance.below(1 << 18));
         }
         Self { sim, options, chance, oracle: Oracle::default() }
@@ -124,7 +124,8 @@ impl Run {
         self.oracle.certain.extend(found);
         self.oracle.maybe.clear();
         let result = self.work(&journal, &mut stepper, &recorder);
-        if result.is_ok() && !self.sim.is_off() && !self.oracle.faulty && !recorder.failures.lock().is_empty() {
+        if result.is_ok() && !self.sim.is_off() && !self.oracle.faulty && !recorder.failures.lock().is_empty()
+        {
             return Err(format!("failed with the power on: {:?}", recorder.failures.lock()));
         }
         result
@@ -139,7 +140,8 @@ impl Run {
             None => 0,
             Some((_, payload)) => {
                 let count = usize::try_from(u64::from_le_bytes(payload[..8].try_into().unwrap())).unwrap();
-                let before = oracle.certain.get(..count).ok_or("the checkpoint stands for more than was committed")?;
+                let before =
+                    oracle.certain.get(..count).ok_or("the checkpoint stands for more than was committed")?;
                 if fold(before) != payload[..] {
                     return Err("the checkpoint does not stand for what was committed".to_owned());
                 }
@@ -150,7 +152,8 @@ impl Run {
         let mut beyond = Vec::new();
         opening
             .replay(|entry| {
-                let expected = oracle.certain.get(next).or_else(|| oracle.maybe.get(next - oracle.certain.len()));
+                let expected =
+                    oracle.certain.get(next).or_else(|| oracle.maybe.get(next - oracle.certain.len()));
                 if entry.sequence != next as u64 || expected != Some(&entry.bytes) {
                     return Err(format!("entry {next} is another: sequence {}", entry.sequence));
                 }
@@ -161,7 +164,8 @@ impl Run {
                 Ok(())
             })
             .map_err(|error| format!("{error:?}"))?;
-        let must = if self.options.durability == Durability::Os { oracle.covered } else { oracle.certain.len() };
+        let must =
+            if self.options.durability == Durability::Os { oracle.covered } else { oracle.certain.len() };
         if next < must {
             return Err(format!("{next} entries found of {must}"));
         }
@@ -173,9 +177,14 @@ impl Run {
         for _ in 0..self.chance.below(300) {
             match self.chance.below(20) {
                 0..=9 => {
-                    let len = if self.chance.below(4) == 0 { self.chance.below(8192) } else { self.chance.below(300) };
+                    let len = if self.chance.below(4) == 0 {
+                        self.chance.below(8192)
+                    } else {
+                        self.chance.below(300)
+                    };
                     let fill = self.chance.next().to_le_bytes();
-                    let bytes: Vec<u8> = fill.iter().copied().cycle().take(usize::try_from(len).unwrap()).collect();
+                    let bytes: Vec<u8> =
+                        fill.iter().copied().cycle().take(usize::try_from(len).unwrap()).collect();
                     if append(journal, &bytes).is_ok() {
                         self.oracle.maybe.push(bytes.into());
                     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kolumn_journal::sim::SimDisk;
 use kolumn_journal::{
-    Class, CommittedGroup, Consumer, Disk, Entry, Failure, Journal, OpenError, Opening, Options, Position, Stepper,
+    Class, CommittedGroup, Consumer, Disk, Entry, Failure, Journal, OpenError, Opening, Options, Position,
+    Stepper,
 };
 use parking_lot::Mutex;
 

@@ -145,20 +145,31 @@ impl<'a, T: Value<'a>> Value<'a> for Array<'a, T> {
         } else {
             writer.classic_len(Some(self.len()))?;
         }
-        let mut write_one = |(index, element): (usize, &T)| {
-            element.write_value(writer, form).map_err(|error| error.at_index(index))
-        };
-        match &self.0 {
-            Repr::Wire(_) => {
-                self.iter().enumerate().try_for_each(|(index, element)| write_one((index, &element)))
+        // plain loops: this is compiled for every struct of the protocol
+        let mut index = 0;
+        match self.as_slice() {
+            Some(elements) => {
+                for element in elements {
+                    element.write_value(writer, form).map_err(|error| error.at_index(index))?;
+                    index += 1;
+                }
             }
-            Repr::Slice(slice) => slice.iter().enumerate().try_for_each(write_one),
-            Repr::Owned(vec) => vec.iter().enumerate().try_for_each(write_one),
+            None => {
+                for element in self {
+                    element.write_value(writer, form).map_err(|error| error.at_index(index))?;
+                    index += 1;
+                }
+            }
         }
+        Ok(())
     }
 
     fn into_owned(self) -> Array<'static, T::Owned> {
-        Array(Repr::Owned(self.into_iter().map(T::into_owned).collect()))
+        let mut owned = Vec::with_capacity(self.len());
+        for element in self {
+            owned.push(element.into_owned());
+        }
+        Array(Repr::Owned(owned))
     }
 }
 
@@ -200,7 +211,13 @@ impl<T> FromIterator<T> for Array<'_, T> {
 
 impl<'a, T: Value<'a> + PartialEq> PartialEq for Array<'a, T> {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.iter().eq(other.iter())
+        let mut others = other.iter();
+        for element in self {
+            if others.next() != Some(element) {
+                return false;
+            }
+        }
+        others.next().is_none()
     }
 }
 

@@ -103,8 +103,11 @@ pub(crate) struct Thinning {
 
 impl Thinning {
     pub(crate) const fn new(limits: IndexLimits) -> Self {
-        let stride_bits =
-            if limits.stride_bits_max < FIRST_STRIDE_BITS { limits.stride_bits_max } else { FIRST_STRIDE_BITS };
+        let stride_bits = if limits.stride_bits_max < FIRST_STRIDE_BITS {
+            limits.stride_bits_max
+        } else {
+            FIRST_STRIDE_BITS
+        };
         Self { limits, spans: 0, due_above: limits.spans_max, stride_bits }
     }
 

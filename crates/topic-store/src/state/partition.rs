@@ -74,8 +74,14 @@ impl Partition {
         span.base = meta.last_offset.saturating_add(1);
         span.len = span.len.saturating_sub(front.len);
         span.batches = span.batches.saturating_sub(1);
-        self.spans.insert(at, front);
-        true
+        // The log start may lie within a span of several: what is carried from before it is only taken off.
+        let is_live = front.last >= self.log_start;
+        if is_live {
+            self.spans.insert(at, front);
+        } else {
+            self.len = self.len.saturating_sub(front.len);
+        }
+        is_live
     }
 
     /// The index of the first span that ends at or after `offset`.
@@ -107,5 +113,90 @@ impl Partition {
             "spans are live"
         );
         debug_assert_eq!(self.len, self.spans.iter().map(|span| span.len).sum::<u64>(), "bytes are counted");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::ids::{PartitionIndex, Timestamp, TopicId};
+    use crate::state::index::{IndexLimits, Thinning};
+
+    fn meta(base_offset: i64, epoch: i32) -> BatchMeta {
+        BatchMeta {
+            topic: TopicId::new(Uuid::nil()),
+            partition: PartitionIndex::new(0),
+            appended: Timestamp::new(0),
+            base_offset,
+            last_offset: base_offset + 9,
+            max_timestamp: base_offset,
+            leader_epoch: epoch,
+            producer: None,
+            len: 100,
+        }
+    }
+
+    /// Eight batches of ten records, of which the first four share two spans.
+    fn thinned() -> Partition {
+        let mut partition = Partition::default();
+        for n in 0..8_i32 {
+            let place = Place(4096 + 200 * u64::try_from(n).expect("small"));
+            partition.append(&meta(i64::from(n) * 10, n / 4), Some(place));
+        }
+        let mut thinning = Thinning::new(IndexLimits { spans_max: 6, stride_bits_max: 26 });
+        thinning.spans = 8;
+        thinning.run(std::iter::once(&mut partition.spans));
+        partition.check();
+        partition
+    }
+
+    #[track_caller]
+    fn check(partition: &Partition, expect: &[(i64, i64, u64)]) {
+        partition.check();
+        let spans: Vec<_> = partition
+            .spans
+            .iter()
+            .take(expect.len())
+            .map(|span| (span.base, span.last, span.position))
+            .collect();
+        assert_eq!(spans, expect);
+    }
+
+    #[test]
+    fn the_front_of_a_thinned_span_is_carried_first_and_the_rest_stays_where_it_was() {
+        let mut partition = thinned();
+        check(&partition, &[(0, 39, 4096)]);
+        assert!(partition.carry(&meta(0, 0), Place(9000)));
+        check(&partition, &[(0, 9, 9000), (10, 39, 4096)]);
+        assert!(!partition.carry(&meta(20, 0), Place(9500)), "not the front");
+        assert!(partition.carry(&meta(10, 0), Place(9200)));
+        check(&partition, &[(0, 9, 9000), (10, 19, 9200), (20, 39, 4096)]);
+        assert_eq!(partition.len, 800);
+    }
+
+    #[test]
+    fn what_is_carried_from_before_the_log_start_is_taken_off() {
+        let mut partition = thinned();
+        partition.advance_log_start(15);
+        check(&partition, &[(0, 39, 4096)]);
+        assert!(!partition.carry(&meta(0, 0), Place(9000)));
+        check(&partition, &[(10, 39, 4096)]);
+        assert!(partition.carry(&meta(10, 0), Place(9200)));
+        check(&partition, &[(10, 19, 9200), (20, 39, 4096)]);
+        assert_eq!(partition.len, 700);
+    }
+
+    #[test]
+    fn a_log_start_leaves_the_epoch_that_it_lies_in() {
+        let mut partition = thinned();
+        assert_eq!(partition.epoch_end(0), Some((0, 40)));
+        partition.advance_log_start(40);
+        assert_eq!(partition.epochs, [EpochStart { epoch: 1, start: 40 }]);
+        assert_eq!(partition.epoch_of(45), Some(1));
+        partition.advance_log_start(1000);
+        assert_eq!((partition.log_start, partition.next, partition.len), (80, 80, 0));
+        partition.check();
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kolumn_journal::Class;
 use kolumn_kafka_wire::records::{
-    Batch, BatchErrorKind, HEADER_LEN, RecordLimits, Summary, TimestampType, ValidateErrorKind, patch, validate,
+    Batch, BatchErrorKind, HEADER_LEN, RecordLimits, Summary, TimestampType, ValidateErrorKind, patch,
+    validate,
 };
 
 use crate::commit::Commit;
@@ -39,6 +40,10 @@ impl Store {
     ///
     /// # Errors
     /// See [`AppendErrorKind`](crate::AppendErrorKind). Nothing was assigned then.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the caller hands its handle on the bytes over to the log"
+    )]
     pub fn append(
         &self,
         topic: TopicId,
@@ -108,11 +113,7 @@ impl Store {
     }
 
     /// The topic's settings and the partition's start, if both exist.
-    fn target(
-        &self,
-        topic: TopicId,
-        partition: PartitionIndex,
-    ) -> Result<(Arc<Topic>, Offset), AppendError> {
+    fn target(&self, topic: TopicId, partition: PartitionIndex) -> Result<(Arc<Topic>, Offset), AppendError> {
         let applied = self.inner.core.applied.read();
         let found = applied.topic(topic).ok_or_else(unknown_topic)?;
         let log_start = found.partition(partition).ok_or_else(unknown_partition)?.log_start;
@@ -143,7 +144,7 @@ impl Store {
                     }
                     _ => Kind::InvalidRecord,
                 };
-                let refused = AppendError::new(kind, &error);
+                let refused = AppendError::new(kind, error);
                 match error.record_index() {
                     Some(index) => refused.at_record(index),
                     None => refused,
@@ -230,7 +231,10 @@ fn judge_times(summary: &Summary, config: &TopicConfig, now: Timestamp) -> Resul
         return Err(refuse(text).at_record(summary.max_timestamp_offset_delta));
     }
     if oldest != NO_TIMESTAMP && now.saturating_sub(oldest) > config.before_max_ms() {
-        return Err(refuse(format!("timestamp {oldest} is more than {} ms behind {now}", config.before_max_ms())));
+        return Err(refuse(format!(
+            "timestamp {oldest} is more than {} ms behind {now}",
+            config.before_max_ms()
+        )));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use kolumn_journal::{Class, FileInfo, Position};
+use kolumn_journal::{CheckpointErrorKind, Class, FileInfo, Position};
 
 use crate::checkpoint;
 use crate::commit::Commit;
@@ -15,7 +15,9 @@ use crate::ids::{Offset, PartitionIndex, ProducerId, Timestamp, TopicId};
 use crate::observer::{Event, PressureLevel};
 use crate::retention;
 use crate::settings::Settings;
+use crate::state::State;
 use crate::state::index::Span;
+use crate::state::producers::Producer;
 
 use super::open::describe;
 use super::{Prepared, Refusal, Store};
@@ -25,6 +27,8 @@ use super::{Prepared, Refusal, Store};
 pub(super) struct Upkeep {
     /// What the newest checkpoint covers.
     checkpoint: u64,
+    /// When retention is looked at again.
+    retention_due: Timestamp,
     /// When producers are looked through again.
     expiry_due: Timestamp,
     level: PressureLevel,
@@ -34,8 +38,13 @@ pub(super) struct Upkeep {
 
 impl Upkeep {
     pub(super) fn new(checkpoint: u64, now: Timestamp, settings: &Settings) -> Self {
-        let expiry_due = expiry_after(now, settings);
-        Self { checkpoint, expiry_due, level: PressureLevel::Normal, carried: None }
+        Self {
+            checkpoint,
+            retention_due: retention_after(now, settings),
+            expiry_due: expiry_after(now, settings),
+            level: PressureLevel::Normal,
+            carried: None,
+        }
     }
 }
 
@@ -49,17 +58,18 @@ impl Store {
             return Err(MaintenanceError::new(MaintenanceErrorKind::ReadOnly, Refusal::ReadOnly.text()));
         }
         let mut upkeep = self.inner.upkeep.lock();
-        self.retain(now);
-        if now >= upkeep.expiry_due {
-            upkeep.expiry_due = expiry_after(now, &self.inner.settings);
-            self.expire_producers(now);
-        }
         self.inner.refresh_space();
         let pressure = self.pressure();
+        if now >= upkeep.retention_due || pressure.level > PressureLevel::Normal {
+            upkeep.retention_due = retention_after(now, &self.inner.settings);
+            self.retain(now);
+        }
+        self.expire_producers(&mut upkeep, now);
         // Before the state is looked at: what is in a file that is no longer written has been applied.
         let files = self.inner.journal.files();
         let live = self.live_bytes(&files);
-        let is_dead = |file: &&FileInfo| !file.active && live.get(&file.base.value()).is_none_or(|len| *len == 0);
+        let is_dead =
+            |file: &&FileInfo| !file.active && live.get(&file.base.value()).is_none_or(|len| *len == 0);
         let dead: Vec<_> = files.iter().filter(is_dead).collect();
         let written = self.inner.core.fold.end().saturating_sub(upkeep.checkpoint);
         let uncovered = dead.iter().any(|file| file.end_written.value() > upkeep.checkpoint);
@@ -121,7 +131,10 @@ impl Store {
         });
         if let Some((position, payload)) = due {
             let written = self.inner.journal.write_checkpoint(Position::new(position), &payload);
-            written.map_err(|error| io_error(&error))?;
+            written.map_err(|error| match error.kind() {
+                CheckpointErrorKind::ReadOnly => MaintenanceError::new(MaintenanceErrorKind::ReadOnly, error),
+                _ => io_error(&error),
+            })?;
             upkeep.checkpoint = position;
             self.inner.core.observer.event(&Event::Checkpoint { position, len: payload.len() });
         }
@@ -159,10 +172,21 @@ impl Store {
         }
     }
 
-    /// Drops the windows of producers that have been silent for long.
-    fn expire_producers(&self, now: Timestamp) {
-        let oldest = now.value().saturating_sub(self.inner.settings.producer_expiration_ms);
+    /// Drops the windows of producers that have been silent for long, or longest if there are too many.
+    fn expire_producers(&self, upkeep: &mut Upkeep, now: Timestamp) {
+        let settings = &self.inner.settings;
         let mut prepared = self.inner.prepared.lock();
+        let excess = windows(&prepared.state).count().saturating_sub(settings.producers_max);
+        if excess == 0 && now < upkeep.expiry_due {
+            return;
+        }
+        upkeep.expiry_due = expiry_after(now, settings);
+        let mut oldest = now.value().saturating_sub(settings.producer_expiration_ms);
+        if let Some(last) = excess.checked_sub(1) {
+            let mut ages: Vec<_> =
+                windows(&prepared.state).map(|known| known.last_appended().value()).collect();
+            oldest = oldest.max(*ages.select_nth_unstable(last).1);
+        }
         for (topic, partition, producers) in silent_producers(&prepared, oldest) {
             let count = producers.len();
             let entry = Entry::ProducersExpired { topic, partition, producers };
@@ -177,7 +201,8 @@ impl Store {
     fn live_bytes(&self, files: &[FileInfo]) -> BTreeMap<u64, u64> {
         let mut live: BTreeMap<u64, u64> = files.iter().map(|file| (file.base.value(), 0)).collect();
         let applied = self.inner.core.applied.read();
-        for span in applied.topics.values().flat_map(|topic| &topic.partitions).flat_map(|found| &found.spans) {
+        for span in applied.topics.values().flat_map(|topic| &topic.partitions).flat_map(|found| &found.spans)
+        {
             // A thinned span may reach into files after its first: they are in use, though the bytes count in the first.
             let mut len = span.len;
             let first = live.range(..=span.position).next_back().map_or(span.position, |(base, _)| *base);
@@ -266,23 +291,31 @@ impl Store {
         }
         let admission = self.inner.admit(BATCH_AT + batch.len(), Class::Reclaim)?;
         let head = batch_head(true, topic, partition, Timestamp::new(span.aged_from));
-        let sequence =
-            self.inner.journal.append(admission, &head, batch).map_err(|_| Refusal::ReadOnly)?;
+        let sequence = self.inner.journal.append(admission, &head, batch).map_err(|_| Refusal::ReadOnly)?;
         prepared.last_sequence = Some(sequence);
         Ok(Some(sequence))
     }
+}
+
+fn windows(state: &State) -> impl Iterator<Item = &Producer> {
+    state.topics.values().flat_map(|topic| &topic.partitions).flat_map(|found| found.producers.values())
 }
 
 fn silent_producers(prepared: &Prepared, oldest: i64) -> Vec<(TopicId, PartitionIndex, Vec<ProducerId>)> {
     let mut silent = Vec::new();
     for (topic, found) in &prepared.state.topics {
         for (index, partition) in (0_i32..).map(PartitionIndex::new).zip(&found.partitions) {
-            let expired = partition.producers.iter().filter(|(_, known)| known.last_appended().value() <= oldest);
+            let expired =
+                partition.producers.iter().filter(|(_, known)| known.last_appended().value() <= oldest);
             let ids: Vec<ProducerId> = expired.map(|(id, _)| *id).collect();
             silent.extend(ids.chunks(EXPIRED_PER_ENTRY).map(|ids| (*topic, index, ids.to_vec())));
         }
     }
     silent
+}
+
+fn retention_after(now: Timestamp, settings: &Settings) -> Timestamp {
+    Timestamp::new(now.value().saturating_add(settings.retention_interval_ms))
 }
 
 fn expiry_after(now: Timestamp, settings: &Settings) -> Timestamp {

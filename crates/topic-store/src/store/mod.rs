@@ -208,8 +208,7 @@ impl Inner {
     fn write(&self, prepared: &mut Prepared, entry: &Entry, class: Class) -> Result<u64, Refusal> {
         let bytes = entry.encode();
         let admission = self.admit(bytes.len(), class)?;
-        let sequence =
-            self.journal.append(admission, &[], bytes.into()).map_err(|_| Refusal::ReadOnly)?;
+        let sequence = self.journal.append(admission, &[], bytes.into()).map_err(|_| Refusal::ReadOnly)?;
         prepared.state.apply(entry, None);
         prepared.last_sequence = Some(sequence);
         Ok(sequence)
@@ -321,11 +320,7 @@ impl IdSource {
     }
 }
 
-fn partition_of(
-    state: &State,
-    topic: TopicId,
-    partition: PartitionIndex,
-) -> Result<&Partition, ReadError> {
+fn partition_of(state: &State, topic: TopicId, partition: PartitionIndex) -> Result<&Partition, ReadError> {
     let found = state
         .topic(topic)
         .ok_or_else(|| ReadError::new(ReadErrorKind::UnknownTopic, "there is no such topic"))?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use kolumn_journal::{Disk, Entry, Journal, Opening, Options, Position, ReplayError};
+use kolumn_journal::{Disk, Entry, Journal, Opening, Options, ReplayError};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -58,7 +58,7 @@ impl Store {
         let recovered = recover(disk, settings, seed, observer)?;
         let Recovered { opening, parts } = recovered;
         let consumer: Arc<Core> = Arc::clone(&parts.core);
-        let journal = opening.start(consumer).map_err(refused)?;
+        let journal = opening.start(consumer).map_err(|error| refused(&error))?;
         Ok(Self::assemble(parts, journal, true, now))
     }
 
@@ -78,7 +78,7 @@ impl Store {
         let recovered = recover(disk, settings, seed, observer)?;
         let Recovered { opening, parts } = recovered;
         let consumer: Arc<Core> = Arc::clone(&parts.core);
-        let (journal, stepper) = opening.start_stepped(consumer).map_err(refused)?;
+        let (journal, stepper) = opening.start_stepped(consumer).map_err(|error| refused(&error))?;
         Ok((Self::assemble(parts, journal, false, now), stepper))
     }
 
@@ -109,19 +109,19 @@ fn recover(
     settings.validate()?;
     let options = options_for(&disk, &settings, seed)?;
     let limits = IndexLimits::new(settings.index_len_max, settings.file_len);
-    let opening = Journal::open(disk, options).map_err(refused)?;
+    let opening = Journal::open(disk, options).map_err(|error| refused(&error))?;
     let (mut state, checkpoint) = match opening.checkpoint() {
         None => (State::new(Some(limits)), 0),
-        Some((position, payload)) => (checkpoint::decode(&payload, limits).map_err(damaged)?, position.value()),
+        Some((position, payload)) => {
+            (checkpoint::decode(&payload, limits).map_err(damaged)?, position.value())
+        }
     };
     let mut replayed = 0_u64;
-    let mut end = Position::new(checkpoint);
     opening
         .replay(|entry: Entry| {
             let (decoded, place) = decode(entry.position.value(), &entry.bytes)?;
             state.apply(&decoded, place);
             replayed += 1;
-            end = entry.group_end;
             Ok(())
         })
         .map_err(|error| match error {
@@ -139,7 +139,7 @@ fn recover(
         ids: IdSource::new(seed, opening.log_id(), epoch),
     };
     let core = Core {
-        fold: Fold::new(state.clone(), end.value()),
+        fold: Fold::new(state.clone(), opening.end().value()),
         applied: RwLock::new(state),
         tail: RwLock::new(Tail::new(settings.tail_len_max)),
         waiting: Waiting::default(),
@@ -163,6 +163,9 @@ fn options_for(disk: &Arc<dyn Disk>, settings: &Settings, seed: u64) -> Result<O
     options.file_len = settings.file_len;
     options.entry_len_max = settings.batch_len_max.saturating_add(BATCH_AT).max(ENTRY_LEN_MIN);
     options.queue_len_max = settings.queue_len_max.max(options.entry_len_max.saturating_add(ENTRY_ROOM));
+    // Blocks that the tail holds count too: what leaves it is written into again.
+    options.pool_len_max = settings.tail_len_max.saturating_add(POOL_ROOM);
+    options.checkpoint_reserve_len = options.checkpoint_reserve_len.min(settings.file_len);
     options.durability = match settings.durability {
         Durability::Sync => kolumn_journal::Durability::Sync,
         Durability::Os => kolumn_journal::Durability::Os,
@@ -189,7 +192,7 @@ fn damaged(error: Malformed) -> OpenError {
     OpenError::new(OpenErrorKind::Damaged, format!("the log holds what this build cannot read: {error}"))
 }
 
-fn refused(error: kolumn_journal::OpenError) -> OpenError {
+fn refused(error: &kolumn_journal::OpenError) -> OpenError {
     use kolumn_journal::OpenErrorKind as Theirs;
     let kind = match error.kind() {
         Theirs::InvalidOptions => OpenErrorKind::Settings,
@@ -198,7 +201,7 @@ fn refused(error: kolumn_journal::OpenError) -> OpenError {
         Theirs::UnknownVersion | Theirs::WrongLog => OpenErrorKind::Unsupported,
         _ => OpenErrorKind::Io,
     };
-    OpenError::new(kind, describe(&error))
+    OpenError::new(kind, describe(error))
 }
 
 /// An error with its causes in one line: ours carries no source of the journal's types.
@@ -214,6 +217,7 @@ pub(super) fn describe(error: &dyn std::error::Error) -> String {
 }
 
 const FILES_MIN: u64 = 4;
+const POOL_ROOM: usize = 8 << 20;
 const ENTRY_LEN_MIN: usize = 16 << 10;
 /// What an entry's frame and padding may add.
 const ENTRY_ROOM: usize = 8 << 10;

@@ -58,8 +58,12 @@ impl Store {
     /// # Errors
     /// See [`ReadErrorKind`].
     pub fn read(&self, request: ReadRequest) -> Result<Read, ReadError> {
-        let plan = self.plan(&request)?;
-        let mut answer = Answer::new(&request);
+        again_if_gone(|| self.read_once(&request))
+    }
+
+    fn read_once(&self, request: &ReadRequest) -> Result<Read, ReadError> {
+        let plan = self.plan(request)?;
+        let mut answer = Answer::new(request);
         'spans: for (span, pin) in plan.spans {
             for found in self.batches_of(request.topic, request.partition, &span, pin)? {
                 if found.last >= request.offset.value() && !answer.take(self, &found) {
@@ -85,7 +89,7 @@ impl Store {
         let mut expected = span.base;
         let mut fault = None;
         let from = Position::new(span.position.saturating_sub(BATCH_AT as u64));
-        let scan = self.inner.journal.scan(from, Position::new(span.end), |entry| {
+        let scanned = self.inner.journal.scan(from, Position::new(span.end), |entry| {
             let position = entry.position.value();
             if position >= span.end {
                 return ControlFlow::Break(());
@@ -101,14 +105,19 @@ impl Store {
                 Ok(_) => {}
                 Err(error) => fault = Some(error.to_string()),
             }
-            if expected > span.last || fault.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if expected > span.last || fault.is_some() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
-        scan.map_err(|error| ReadError::new(ReadErrorKind::Gone, error))?;
+        scanned.map_err(|error| ReadError::new(ReadErrorKind::Gone, error))?;
         match fault {
             Some(fault) => Err(ReadError::new(ReadErrorKind::Io, fault)),
-            None if expected <= span.last => {
-                Err(ReadError::new(ReadErrorKind::Io, format!("the batch at offset {expected} is not where it was")))
-            }
+            None if expected <= span.last => Err(ReadError::new(
+                ReadErrorKind::Io,
+                format!("the batch at offset {expected} is not where it was"),
+            )),
             None => Ok(batches),
         }
     }
@@ -186,6 +195,17 @@ impl Found {
     }
 }
 
+/// A batch that was carried to another file while it was looked for is found on looking again.
+pub(super) fn again_if_gone<T>(mut look: impl FnMut() -> Result<T, ReadError>) -> Result<T, ReadError> {
+    for _ in 1..LOOKS_MAX {
+        match look() {
+            Err(error) if error.kind() == ReadErrorKind::Gone => {}
+            outcome => return outcome,
+        }
+    }
+    look()
+}
+
 /// An answer as it grows.
 struct Answer<'a> {
     request: &'a ReadRequest,
@@ -216,5 +236,6 @@ impl<'a> Answer<'a> {
     }
 }
 
+const LOOKS_MAX: usize = 4;
 /// Batches in one answer, at most: what a reader of tiny batches costs in memory.
 const SLICES_MAX: usize = 4096;

@@ -12,7 +12,7 @@ use crate::read::TimeIndexHit;
 use crate::state::index::Span;
 use crate::state::partition::Partition;
 
-use super::reader::Found;
+use super::reader::{Found, again_if_gone};
 use super::{Store, partition_of};
 
 impl Store {
@@ -21,6 +21,27 @@ impl Store {
     /// # Errors
     /// If there is no such topic or partition, or the disk refuses.
     pub fn offset_for_time(
+        &self,
+        topic: TopicId,
+        partition: PartitionIndex,
+        time: Timestamp,
+    ) -> Result<Option<TimeIndexHit>, ReadError> {
+        again_if_gone(|| self.first_from(topic, partition, time))
+    }
+
+    /// The first of the records with the greatest timestamp. Blocks on the disk.
+    ///
+    /// # Errors
+    /// If there is no such topic or partition, or the disk refuses.
+    pub fn max_timestamp(
+        &self,
+        topic: TopicId,
+        partition: PartitionIndex,
+    ) -> Result<Option<TimeIndexHit>, ReadError> {
+        again_if_gone(|| self.first_of_greatest(topic, partition))
+    }
+
+    fn first_from(
         &self,
         topic: TopicId,
         partition: PartitionIndex,
@@ -46,11 +67,7 @@ impl Store {
         }
     }
 
-    /// The first of the records with the greatest timestamp. Blocks on the disk.
-    ///
-    /// # Errors
-    /// If there is no such topic or partition, or the disk refuses.
-    pub fn max_timestamp(
+    fn first_of_greatest(
         &self,
         topic: TopicId,
         partition: PartitionIndex,
@@ -71,12 +88,10 @@ impl Store {
             {
                 from = span.last.saturating_add(1);
                 for found in self.batches_of(topic, partition, &span, pin)? {
-                    let is_greater = best.is_none_or(|best| found.max_timestamp > best.timestamp.value());
-                    let hit = match is_greater {
-                        true => self.first_in_batch(topic, partition, &found, found.max_timestamp)?,
-                        false => None,
-                    };
-                    best = hit.or(best);
+                    if best.is_none_or(|best| found.max_timestamp > best.timestamp.value()) {
+                        let hit = self.first_in_batch(topic, partition, &found, found.max_timestamp)?;
+                        best = hit.or(best);
+                    }
                 }
             }
         }

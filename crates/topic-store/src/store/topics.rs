@@ -7,7 +7,7 @@ use kolumn_journal::Class;
 use crate::commit::Commit;
 use crate::entry::Entry;
 use crate::error::{TopicError, TopicErrorKind};
-use crate::ids::{TopicId, Timestamp, ViewId};
+use crate::ids::{Timestamp, TopicId, ViewId};
 use crate::topic::{NewTopic, Topic, View, base64_of, collision_key, name_fault};
 
 use super::Store;
@@ -67,6 +67,13 @@ impl Store {
             .views
             .get(&view)
             .ok_or_else(|| TopicError::new(TopicErrorKind::UnknownView, "there is no such view"))?;
+        let others =
+            prepared.state.topics.values().map(|found| i64::from(found.topic.partitions)).sum::<i64>();
+        let all_max = self.inner.settings.all_partitions_max;
+        if others.saturating_add(i64::from(new.partitions)) > i64::from(all_max) {
+            let text = format!("all topics together can have {all_max} partitions");
+            return Err(TopicError::new(TopicErrorKind::InvalidPartitions, text));
+        }
         if let Some(taken) = known.names.get(&collision_key(&new.name)) {
             let name = prepared.state.topic(*taken).map_or("", |found| &found.topic.name);
             return Err(TopicError::new(TopicErrorKind::Exists, exists_text(&new.name, name)));

@@ -1,8 +1,6 @@
 //! What is appended is read: the same bytes, in order, from memory, from files, after a restart.
 
-use kolumn_topic_store::{
-    Offset, PartitionIndex, ReadErrorKind, ReadOutcome, Settings, TopicErrorKind,
-};
+use kolumn_topic_store::{Offset, PartitionIndex, ReadErrorKind, ReadOutcome, Settings, TopicErrorKind};
 
 use crate::support::*;
 
@@ -126,10 +124,8 @@ fn an_answer_has_whole_batches_and_at_least_one_if_asked_for() {
         append(&store, topic.id, P0, &sent);
     }
     let count = |offset, max_len, at_least_one_batch| {
-        let request = kolumn_topic_store::ReadRequest {
-            at_least_one_batch,
-            ..request(topic.id, P0, offset, max_len)
-        };
+        let request =
+            kolumn_topic_store::ReadRequest { at_least_one_batch, ..request(topic.id, P0, offset, max_len) };
         let outcome = store.try_read(request).expect("in range");
         let ReadOutcome::Ready(read) = outcome else { panic!("nothing is thinned") };
         assert_eq!(read.len, read.slices.iter().map(kolumn_topic_store::Slice::len).sum::<usize>());
@@ -143,7 +139,9 @@ fn an_answer_has_whole_batches_and_at_least_one_if_asked_for() {
     assert_eq!(count(6, usize::MAX, true), 0);
     for offset in [-1, 7, i64::MAX] {
         let error = store.try_read(request(topic.id, P0, offset, 1)).expect_err("out of range");
-        assert!(matches!(error.kind(), ReadErrorKind::OffsetOutOfRange { offsets } if offsets.high_watermark.value() == 6));
+        assert!(
+            matches!(error.kind(), ReadErrorKind::OffsetOutOfRange { offsets } if offsets.high_watermark.value() == 6)
+        );
     }
     let error = store.try_read(request(topic.id, PartitionIndex::new(1), 0, 1)).expect_err("unknown");
     assert_eq!(error.kind(), ReadErrorKind::UnknownPartition);

@@ -5,7 +5,12 @@ use kolumn_topic_store::{AppendErrorKind, Settings};
 use crate::support::*;
 
 #[track_caller]
-fn refused(stepped: &Stepped, topic: kolumn_topic_store::TopicId, batch: &bytes::Bytes, kind: AppendErrorKind) {
+fn refused(
+    stepped: &Stepped,
+    topic: kolumn_topic_store::TopicId,
+    batch: &bytes::Bytes,
+    kind: AppendErrorKind,
+) {
     let error = stepped.store.append(topic, P0, batch.clone(), stepped.now).expect_err("refused");
     assert_eq!(error.kind(), kind, "{error}");
 }
@@ -82,6 +87,22 @@ fn a_silent_producers_window_expires_and_it_may_begin_anywhere() {
 }
 
 #[test]
+fn above_the_limit_of_windows_those_silent_longest_are_dropped() {
+    let settings = Settings { producers_max: 10, ..small_settings() };
+    let mut stepped = Stepped::open(settings);
+    let (_, topic) = stepped.topic("t", &[]);
+    for producer in 0..25 {
+        stepped.append(topic.id, &batch_of(producer, 0, 0, 1));
+        stepped.later(1);
+    }
+    stepped.maintain(1);
+    for producer in 15..25 {
+        refused(&stepped, topic.id, &batch_of(producer, 0, 7, 1), AppendErrorKind::OutOfOrderSequence);
+    }
+    assert_eq!(stepped.append(topic.id, &batch_of(14, 0, 7, 1)).base_offset.value(), 25);
+}
+
+#[test]
 fn producer_state_dies_with_its_topic() {
     let mut stepped = Stepped::open(small_settings());
     let (view, topic) = stepped.topic("t", &[]);
@@ -114,7 +135,7 @@ fn a_refused_append_changes_no_window() {
     let mut stepped = Stepped::open(settings);
     let (view, topic) = stepped.topic("t", &[]);
     let (_, other) = stepped.topic("u", &[]);
-    let filler = batch(&[&[7; 20_000]]);
+    let filler = large(7, 20_000);
     while let Ok(commit) = stepped.store.append(other.id, P0, filler.clone(), NOW) {
         stepped.done(commit);
     }

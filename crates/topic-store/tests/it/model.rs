@@ -68,7 +68,8 @@ fn run(ops: &[Op]) {
                 let (_, records) = &twins[usize::try_from(*partition).expect("small")];
                 let time = NOW.value() + time;
                 let index = PartitionIndex::new(*partition);
-                let hit = stepped.store.offset_for_time(topic.id, index, Timestamp::new(time)).expect("readable");
+                let hit =
+                    stepped.store.offset_for_time(topic.id, index, Timestamp::new(time)).expect("readable");
                 let expect = records.iter().find(|(_, (own, _, _))| *own >= time);
                 assert_eq!(
                     hit.map(|hit| (hit.offset.value(), hit.timestamp.value())),

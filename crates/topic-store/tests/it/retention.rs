@@ -41,13 +41,39 @@ fn a_partition_above_retention_bytes_loses_its_oldest_batches() {
 
 #[test]
 fn nothing_goes_without_a_policy_that_says_so() {
-    for pairs in [&[("retention.ms", "-1")][..], &[("cleanup.policy", "compact"), ("retention.ms", "1")], &[]] {
+    for pairs in [&[("retention.ms", "-1")][..], &[("cleanup.policy", "compact"), ("retention.ms", "1")], &[]]
+    {
         let (mut stepped, topic) = filled(pairs, 20);
         stepped.later(3_600_000);
         stepped.maintain(3);
         assert_eq!(stepped.store.offsets(topic, P0).expect("known").log_start.value(), 0, "{pairs:?}");
         assert_eq!(read_all(&stepped.store, topic, P0, 1 << 20).len(), 20);
     }
+}
+
+#[test]
+fn retention_looks_after_its_pause_or_when_space_is_short() {
+    let settings = kolumn_topic_store::Settings {
+        retention_interval_ms: 60_000,
+        size_limit: Some(6 * (128 << 10)),
+        ..small_settings()
+    };
+    let mut stepped = Stepped::open(settings);
+    let (_, topic) = stepped.topic("t", &[("retention.ms", "1000")]);
+    stepped.append(topic.id, &batch_at(5, &[b"old already"]));
+    let start = |stepped: &Stepped| stepped.store.offsets(topic.id, P0).expect("known").log_start.value();
+    stepped.later(59_000);
+    stepped.maintain(2);
+    assert_eq!(start(&stepped), 0);
+    stepped.later(1000);
+    stepped.maintain(2);
+    assert_eq!(start(&stepped), 1);
+    while stepped.store.pressure().level == kolumn_topic_store::PressureLevel::Normal {
+        stepped.append(topic.id, &batch_at(5, &[&[1; 15_000]]));
+        stepped.store.maintain(stepped.now).expect("maintained");
+    }
+    stepped.maintain(2);
+    assert!(start(&stepped) > 1);
 }
 
 #[test]

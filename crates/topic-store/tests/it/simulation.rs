@@ -8,8 +8,8 @@ use kolumn_journal::sim::SimDisk;
 use kolumn_journal::{Disk, Mutant, Stepper};
 use kolumn_kafka_wire::records::Batch;
 use kolumn_topic_store::{
-    AppendErrorKind, Appended, Commit, Durability, Event, Observer, PartitionIndex, ProducerId, Settings, Store, Timestamp,
-    Topic, TopicId, View,
+    AppendErrorKind, Appended, Commit, Durability, Event, Observer, PartitionIndex, ProducerId, Settings,
+    Store, Timestamp, Topic, TopicId, View,
 };
 use parking_lot::Mutex;
 
@@ -43,8 +43,14 @@ pub(crate) struct Run {
 struct TopicModel {
     topic: Arc<Topic>,
     created: Option<Commit<Arc<Topic>>>,
-    deleted: Option<Option<Commit<()>>>,
+    deletion: Deletion,
     partitions: Vec<PartitionModel>,
+}
+
+enum Deletion {
+    No,
+    Pending(Commit<()>),
+    Durable,
 }
 
 #[derive(Default)]
@@ -129,6 +135,7 @@ impl Run {
             size_limit: Some(16 * (64 << 10)),
             checkpoint_distance: 96 << 10,
             carry_len_max: 32 << 10,
+            retention_interval_ms: 0,
             producer_expiration_ms: i64::MAX,
             durability: self.options.durability,
             mutant: self.options.mutant,
@@ -151,7 +158,8 @@ impl Run {
             self.disk.cut_power_after(calls);
             let disk: Arc<dyn Disk> = Arc::new(self.disk.clone());
             let observer: Arc<dyn Observer> = Arc::clone(&self.retained) as Arc<dyn Observer>;
-            if let Ok((store, mut stepper)) = Store::open_stepped(disk, self.settings(), 3, observer, self.now)
+            if let Ok((store, mut stepper)) =
+                Store::open_stepped(disk, self.settings(), 3, observer, self.now)
                 && !self.disk.is_off()
             {
                 self.work(&store, &mut stepper);
@@ -208,23 +216,24 @@ impl Run {
         let Ok(created) = store.create_topic(view.id, new, false, self.now) else { return };
         let topic = created.peek().expect("prepared").clone();
         let partitions = vec![PartitionModel::default(), PartitionModel::default()];
-        let model = TopicModel { topic: topic.clone(), created: Some(created), deleted: None, partitions };
+        let model =
+            TopicModel { topic: topic.clone(), created: Some(created), deletion: Deletion::No, partitions };
         self.topics.insert(topic.id, model);
     }
 
     fn delete(&mut self, store: &Store, view: &View) {
         let pick = usize::try_from(self.random(self.topics.len() as u64)).expect("small");
         let Some(model) = self.topics.values_mut().nth(pick) else { return };
-        if model.deleted.is_none()
+        if matches!(model.deletion, Deletion::No)
             && let Ok(commit) = store.delete_topic(view.id, model.topic.id)
         {
-            model.deleted = Some(Some(commit));
+            model.deletion = Deletion::Pending(commit);
         }
     }
 
     fn pick_partition(&mut self) -> Option<(TopicId, PartitionIndex)> {
-        let live: Vec<_> =
-            self.topics.values().filter(|model| model.deleted.is_none()).map(|model| model.topic.id).collect();
+        let live = self.topics.values().filter(|model| matches!(model.deletion, Deletion::No));
+        let live: Vec<_> = live.map(|model| model.topic.id).collect();
         if live.is_empty() {
             return None;
         }
@@ -272,7 +281,8 @@ impl Run {
         let Some((topic, partition)) = self.pick_partition() else { return };
         let now = self.now;
         let model = self.model(topic, partition);
-        let Some((offset, known)) = model.batches.iter().rev().find(|(_, known)| known.producer.is_some()) else {
+        let Some((offset, known)) = model.batches.iter().rev().find(|(_, known)| known.producer.is_some())
+        else {
             return;
         };
         let (offset, sent) = (*offset, known.sent.clone());
@@ -302,12 +312,12 @@ impl Run {
                     model.created = None;
                 }
             }
-            if let Some(Some(commit)) = &mut model.deleted
+            if let Deletion::Pending(commit) = &mut model.deletion
                 && let Some(outcome) = commit.try_take()
             {
                 acknowledged(outcome.is_ok());
                 if outcome.is_ok() {
-                    model.deleted = Some(None);
+                    model.deletion = Deletion::Durable;
                 }
             }
             for partition in &mut model.partitions {
@@ -332,14 +342,14 @@ impl Run {
         self.topics.retain(|id, model| {
             let exists = store.offsets(*id, P0).is_ok();
             let name = &model.topic.name;
-            match (&model.created, &model.deleted) {
+            match (&model.created, &model.deletion) {
                 // Answered before it was synced: a power cut may undo it.
                 _ if durability == Durability::Os => {}
-                (_, Some(None)) => assert!(!exists, "{name} was deleted and is there"),
-                (None, None) => assert!(exists, "{name} was created and is gone"),
+                (_, Deletion::Durable) => assert!(!exists, "{name} was deleted and is there"),
+                (None, Deletion::No) => assert!(exists, "{name} was created and is gone"),
                 _ => {}
             }
-            (model.created, model.deleted) = (None, None);
+            (model.created, model.deletion) = (None, Deletion::No);
             exists
         });
         let starts = self.retained.starts.lock().clone();

@@ -7,8 +7,8 @@ use kolumn_journal::Stepper;
 use kolumn_journal::sim::SimDisk;
 use kolumn_kafka_wire::records::{Batch, BatchBuilder};
 use kolumn_topic_store::{
-    Appended, Commit, Event, NewTopic, Observer, Offset, PartitionIndex, Read, ReadRequest, Settings, Silent, Store,
-    Timestamp, Topic, TopicConfig, TopicId, View,
+    Appended, Commit, Event, NewTopic, Observer, Offset, PartitionIndex, Read, ReadRequest, Settings, Silent,
+    Store, Timestamp, Topic, TopicConfig, TopicId, View,
 };
 use parking_lot::Mutex;
 
@@ -24,6 +24,7 @@ pub(crate) fn small_settings() -> Settings {
         queue_len_max: 1 << 20,
         size_limit: Some(64 << 20),
         checkpoint_distance: 128 << 10,
+        retention_interval_ms: 0,
         ..Settings::default()
     }
 }
@@ -63,6 +64,11 @@ pub(crate) fn batch(values: &[&[u8]]) -> Bytes {
     batch_at(NOW.value(), values)
 }
 
+/// A batch of one large record.
+pub(crate) fn large(byte: u8, len: usize) -> Bytes {
+    batch(&[&vec![byte; len]])
+}
+
 /// A batch of `count` records of an idempotent producer.
 pub(crate) fn batch_of(producer: i64, epoch: i16, sequence: i32, count: usize) -> Bytes {
     let mut builder = BatchBuilder::new().with_producer(producer, epoch, sequence);
@@ -83,7 +89,12 @@ pub(crate) fn new_topic(name: &str, partitions: i32, pairs: &[(&str, &str)]) -> 
     NewTopic { name: name.into(), partitions, config }
 }
 
-pub(crate) fn make_topic(store: &Store, name: &str, partitions: i32, pairs: &[(&str, &str)]) -> (View, Arc<Topic>) {
+pub(crate) fn make_topic(
+    store: &Store,
+    name: &str,
+    partitions: i32,
+    pairs: &[(&str, &str)],
+) -> (View, Arc<Topic>) {
     let view = store.ensure_view("kafka", NOW).expect("admitted").wait().expect("durable");
     let new = new_topic(name, partitions, pairs);
     let topic = store.create_topic(view.id, new, false, NOW).expect("admitted").wait().expect("durable");

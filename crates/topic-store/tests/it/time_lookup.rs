@@ -73,7 +73,10 @@ fn epochs_end_where_the_next_one_begins() {
         let end = stepped.store.epoch_end(topic.id, P0, LeaderEpoch::new(epoch)).expect("known");
         end.map(|(epoch, offset)| (epoch.value(), offset.value()))
     };
-    assert_eq!([end(-1), end(0), end(1), end(2), end(3)], [None, Some((0, 2)), Some((0, 2)), Some((2, 3)), None]);
+    assert_eq!(
+        [end(-1), end(0), end(1), end(2), end(3)],
+        [None, Some((0, 2)), Some((0, 2)), Some((2, 3)), None]
+    );
     let epoch = |offset| stepped.store.epoch_of(topic.id, P0, Offset::new(offset)).expect("known").value();
     assert_eq!([epoch(0), epoch(1), epoch(2), epoch(3)], [0, 0, 2, 2]);
 }

@@ -51,7 +51,10 @@ fn damaged_and_malformed_batches_are_refused_by_kind() {
     }
     for codec in 5..8 {
         let kind = refusal(&stepped, topic.id, with_crc(changed(22, &[codec]))).kind();
-        assert!(matches!(kind, Kind::InvalidRecord | Kind::UnsupportedCompression), "codec {codec}: {kind:?}");
+        assert!(
+            matches!(kind, Kind::InvalidRecord | Kind::UnsupportedCompression),
+            "codec {codec}: {kind:?}"
+        );
     }
     let marker = Marker::new(Outcome::Commit, 0);
     let forged = control_batch(1, 0, NOW.value(), marker);
@@ -129,7 +132,8 @@ fn a_wrong_maximum_in_the_header_is_corrected() {
 fn every_codec_is_kept_as_it_was_sent() {
     let mut stepped = Stepped::open(small_settings());
     let (_, topic) = stepped.topic("t", &[]);
-    let codecs = [Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd];
+    let codecs =
+        [Compression::None, Compression::Gzip, Compression::Snappy, Compression::Lz4, Compression::Zstd];
     let mut sent = Vec::new();
     for codec in codecs {
         let mut builder = BatchBuilder::new().with_compression(codec);

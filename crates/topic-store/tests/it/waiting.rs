@@ -1,7 +1,7 @@
 //! Who waits for a partition is woken by it, and by no other.
 
-use std::pin::pin;
 use std::future::Future;
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use kolumn_topic_store::{PartitionIndex, Watch};

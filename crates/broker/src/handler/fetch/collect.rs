@@ -2,7 +2,8 @@
 
 use kolumn_kafka_wire::ErrorCode;
 use kolumn_topic_store::{
-    Offset, PartitionIndex, PartitionOffsets, Read, ReadError, ReadOutcome, ReadRequest, Slice, Store, TopicId,
+    Offset, PartitionIndex, PartitionOffsets, Read, ReadError, ReadOutcome, ReadRequest, Slice, Store,
+    TopicId,
 };
 
 use super::{PartitionPlan, Plan};
@@ -108,7 +109,8 @@ impl Source<'_> {
     }
 
     fn failed(&self, error: &ReadError) -> FoundPartition {
-        let unknown = if self.plan.by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
+        let unknown =
+            if self.plan.by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
         FoundPartition::error(errors::read_code(error.kind(), unknown))
     }
 }

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use self::collect::{Collected, collect};
 use crate::bridge::ids;
 use crate::context::{Phase, Session, reached};
-use crate::dispatch::{Answer, Request, Started};
+use crate::dispatch::{Answer, Head, Request, Started};
 use crate::observer::CloseReason;
 use crate::stats::Counted;
 
@@ -55,13 +55,13 @@ pub(crate) fn start(session: &Arc<Session>, request: &Request) -> Result<Started
     let message: FetchRequest<'_> = request.decode()?;
     if let Some(code) = session_fault(&message) {
         let response = FetchResponse { error_code: code, ..FetchResponse::default() };
-        return Ok(Started::Now(request.answer(&response)));
+        return Ok(Started::Now(request.head.answer(&response)));
     }
-    let plan = Arc::new(Plan::new(session, request.version, &message));
-    let (session, request) = (Arc::clone(session), request.clone());
+    let plan = Arc::new(Plan::new(session, request.head.version, &message));
+    let (session, head) = (Arc::clone(session), request.head);
     Ok(Started::later(async move {
         let collected = wait(&session, &plan).await?;
-        answer(&request, &plan, collected)
+        answer(head, &plan, collected)
     }))
 }
 
@@ -157,10 +157,12 @@ async fn collect_anywhere(session: &Session, plan: &Arc<Plan>) -> Result<Collect
     let (store, plan) = (session.store().clone(), Arc::clone(plan));
     let collected = tokio::task::spawn_blocking(move || collect(&store, &plan, true)).await;
     let failed = |why: String| CloseReason::Answer(why);
-    collected.map_err(|error| failed(error.to_string()))?.ok_or_else(|| failed("nothing was collected".to_owned()))
+    collected
+        .map_err(|error| failed(error.to_string()))?
+        .ok_or_else(|| failed("nothing was collected".to_owned()))
 }
 
-fn answer(request: &Request, plan: &Plan, collected: Collected) -> Answer {
+fn answer(head: Head, plan: &Plan, collected: Collected) -> Answer {
     let mut partitions = collected.partitions.into_iter();
     let mut ranges = Vec::new();
     let topics = plan.topics.iter().map(|topic| {
@@ -194,10 +196,10 @@ fn answer(request: &Request, plan: &Plan, collected: Collected) -> Answer {
         }
     });
     let responses = topics.collect::<Vec<_>>().into();
-    request.answer_with(&FetchResponse { responses, ..FetchResponse::default() }, request.version, ranges)
+    head.answer_with(&FetchResponse { responses, ..FetchResponse::default() }, head.version, ranges)
 }
 
 const READ_COMMITTED: i8 = 1;
 const FIRST_VERSION_WITH_IDS: i16 = 13;
 /// Longest wait, whatever the client says: below every idle timeout on the way.
-const WAIT_MAX: Duration = Duration::from_secs(240);
+const WAIT_MAX: Duration = Duration::from_mins(4);

@@ -16,7 +16,7 @@ use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::io::Interest;
@@ -115,6 +115,7 @@ impl Task {
             Wake::Answered(slot, answer) => {
                 self.answers.pop_front();
                 self.respond(slot, answer)?;
+                self.take_ready_answers()?;
             }
             Wake::Outgoing(progress) => progress?,
             Wake::BudgetFreed => self.starved = false,
@@ -182,7 +183,7 @@ impl Task {
         while self.ordered.is_none() {
             let Some(request) = self.engine.next_request().map_err(CloseReason::Protocol)? else { break };
             self.session.context.counters.requests.fetch_add(1, Ordering::Relaxed);
-            let started = dispatch::start(&self.session, request.frame, wall_clock());
+            let started = dispatch::start(&self.session, &request.frame, wall_clock());
             self.settle(request.slot, started)?;
         }
         Ok(())
@@ -203,6 +204,21 @@ impl Task {
             None => self.engine.skip(slot),
         }
         self.release();
+        Ok(())
+    }
+
+    /// Takes further answers that are there already, so that they leave in one write.
+    fn take_ready_answers(&mut self) -> Result<(), CloseReason> {
+        // Who is not ready is asked again, with a waker, before the task waits.
+        let mut cx = Context::from_waker(Waker::noop());
+        while self.engine.wants_answers()
+            && let Some((slot, answer)) = self.answers.front_mut()
+            && let Poll::Ready(answer) = answer.as_mut().poll(&mut cx)
+        {
+            let slot = *slot;
+            self.answers.pop_front();
+            self.respond(slot, answer)?;
+        }
         Ok(())
     }
 
