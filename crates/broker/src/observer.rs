@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use kolumn_topic_store::{Event as StoreEvent, PressureLevel};
+
 /// Receives the broker's events.
 ///
 /// # Contract
@@ -57,7 +59,7 @@ pub enum Event<'e> {
         error: &'e (dyn std::error::Error + 'static),
     },
     /// The store reported something.
-    Store(&'e kolumn_topic_store::Event<'e>),
+    Store(&'e StoreEvent<'e>),
     /// Shutdown began.
     Draining {
         /// Connections that are still open.
@@ -127,9 +129,23 @@ impl Observer for TracingObserver {
             Event::AcceptFailed { error } => tracing::warn!(%error, "accept failed"),
             Event::TopicAutoCreated { name } => tracing::info!(name, "topic created on first use"),
             Event::MaintenanceFailed { error } => tracing::error!(error, "maintenance failed"),
-            Event::Store(event) => tracing::info!(?event, "store"),
+            Event::Store(event) => trace_store(event),
             Event::Draining { connections } => tracing::info!(connections, "draining"),
             Event::Stopped => tracing::info!("stopped"),
         }
+    }
+}
+
+fn trace_store(event: &StoreEvent<'_>) {
+    match event {
+        StoreEvent::Failed { cause, .. } => {
+            tracing::error!(cause, "the log failed: it is read-only from now on")
+        }
+        StoreEvent::Pressure { 0: pressure, .. } if pressure.level >= PressureLevel::Half => {
+            let (used, limit) = (pressure.used, pressure.limit);
+            tracing::warn!(level = ?pressure.level, used, limit, "the log runs out of space");
+        }
+        StoreEvent::Opened { .. } => tracing::info!(?event, "log opened"),
+        _ => tracing::debug!(?event, "log"),
     }
 }

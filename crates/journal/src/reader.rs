@@ -122,3 +122,41 @@ impl Window {
         Ok(self.bytes.slice(from..to))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_follows_only_if_everything_it_says_fits() {
+        let chain = Chain {
+            log_id: Uuid::from_u128(1),
+            end: 8192,
+            next_sequence: 5,
+            owner_epoch: 3,
+            trusting: false,
+        };
+        let header = GroupHeader {
+            position: 8192,
+            previous: 8192,
+            synced: 4096,
+            first_sequence: 5,
+            log_id: Uuid::from_u128(1),
+            owner_epoch: 3,
+            entry_count: 1,
+            payload_len: 10,
+        };
+        assert!(chain.accepts(&header, 8192));
+        assert!(chain.accepts(&GroupHeader { owner_epoch: 4, ..header.clone() }, 8192));
+        let others = [
+            GroupHeader { position: 12288, ..header.clone() },
+            GroupHeader { previous: 4096, ..header.clone() },
+            GroupHeader { first_sequence: 6, ..header.clone() },
+            GroupHeader { log_id: Uuid::from_u128(2), ..header.clone() },
+            GroupHeader { owner_epoch: 2, ..header.clone() },
+        ];
+        for other in others {
+            assert!(!chain.accepts(&other, 8192), "{other:?}");
+        }
+    }
+}

@@ -26,15 +26,13 @@ use crate::limits::Limits;
 pub struct FrameDecoder {
     buffer: BytesMut,
     limits: Limits,
-    /// The stream is out of step: nothing after a bad length means anything.
-    failed: Option<Reason>,
 }
 
 impl FrameDecoder {
     /// A decoder at the start of a stream.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        Self { buffer: BytesMut::new(), limits, failed: None }
+        Self { buffer: BytesMut::new(), limits }
     }
 
     /// Changes the bounds, as after authentication.
@@ -76,10 +74,7 @@ impl FrameDecoder {
     ///
     /// # Errors
     /// As [`FrameDecoder::next_frame`].
-    pub fn peek_len(&mut self) -> Result<Option<usize>, DecodeError> {
-        if let Some(reason) = self.failed {
-            return Err(DecodeError::new(reason, 0));
-        }
+    pub fn peek_len(&self) -> Result<Option<usize>, DecodeError> {
         let Some(claimed) = self.claimed_len() else {
             return Ok(None);
         };
@@ -89,14 +84,14 @@ impl FrameDecoder {
             Ok(claimed) => Reason::FrameTooLong { claimed, limit },
             Err(_) => Reason::NegativeLength(claimed.into()),
         };
-        self.failed = Some(reason);
         Err(DecodeError::new(reason, 0))
     }
 
     /// The next frame without its length, once all of it has arrived.
     ///
     /// # Errors
-    /// If the length is negative or over the limit. The stream is lost then, and so is every later call.
+    /// If the length is negative or over the limit. It stays in the buffer, so that every later call fails too: what
+    /// follows a bad length means nothing.
     pub fn next_frame(&mut self) -> Result<Option<Bytes>, DecodeError> {
         let Some(len) = self.peek_len()? else {
             return Ok(None);

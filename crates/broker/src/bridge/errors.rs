@@ -1,4 +1,4 @@
-//! The store's errors as the codes that clients act on: one exhaustive match per family.
+//! The store's errors as the codes that clients act on: one match per family of errors.
 //!
 //! The codes are those that clients expect from the request in question: what passes by itself has a code that they
 //! retry, what the caller has to correct has one that they report.
@@ -57,3 +57,50 @@ pub(crate) fn read_code(kind: ReadErrorKind, unknown: ErrorCode) -> ErrorCode {
 
 /// A write that was accepted did not become durable: the log has failed.
 pub(crate) const COMMIT_FAILED: ErrorCode = ErrorCode::KAFKA_STORAGE_ERROR;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_retry_what_passes_by_itself_and_nothing_else() {
+        let retried = [
+            AppendErrorKind::Busy,
+            AppendErrorKind::Full,
+            AppendErrorKind::ReadOnly,
+            AppendErrorKind::Corrupt,
+        ];
+        let reported = [
+            AppendErrorKind::InvalidRecord,
+            AppendErrorKind::UnsupportedFormat(1),
+            AppendErrorKind::UnsupportedCompression,
+            AppendErrorKind::TooLarge { len: 2, max: 1 },
+            AppendErrorKind::InvalidTimestamp,
+            AppendErrorKind::OutOfOrderSequence,
+            AppendErrorKind::InvalidProducerEpoch,
+        ];
+        assert!(retried.into_iter().all(|kind| append_code(kind).is_retriable()));
+        assert!(reported.into_iter().all(|kind| !append_code(kind).is_retriable()));
+        assert!(reported.into_iter().all(|kind| append_code(kind).is_error()));
+    }
+
+    #[test]
+    fn lack_of_room_is_never_called_a_missing_sequence() {
+        for kind in [AppendErrorKind::Busy, AppendErrorKind::Full, AppendErrorKind::ReadOnly] {
+            assert_ne!(append_code(kind), ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
+        }
+    }
+
+    #[test]
+    fn a_read_that_can_be_repeated_never_resets_a_consumer() {
+        for kind in [ReadErrorKind::Gone, ReadErrorKind::Io] {
+            let code = read_code(kind, ErrorCode::UNKNOWN_TOPIC_ID);
+            assert!(code.is_retriable() && code != ErrorCode::OFFSET_OUT_OF_RANGE);
+            assert_ne!(code, ErrorCode::REQUEST_TIMED_OUT, "which is no answer to a fetch");
+        }
+        assert_eq!(
+            read_code(ReadErrorKind::UnknownTopic, ErrorCode::UNKNOWN_TOPIC_ID),
+            ErrorCode::UNKNOWN_TOPIC_ID
+        );
+    }
+}

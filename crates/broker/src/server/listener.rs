@@ -98,3 +98,14 @@ fn concerns_one_peer(error: &io::Error) -> bool {
 const BACKLOG: i32 = 4096;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const KEEPALIVE: Duration = Duration::from_mins(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_concerns_one_peer_is_accepted_over_at_once() {
+        assert!(concerns_one_peer(&io::ErrorKind::ConnectionAborted.into()));
+        assert!(!concerns_one_peer(&io::Error::from_raw_os_error(24)), "too many open files");
+    }
+}

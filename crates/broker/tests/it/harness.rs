@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kolumn_broker::{Broker, Event, Observer, Settings};
 use parking_lot::Mutex;
@@ -76,7 +77,8 @@ impl TestBroker {
 pub(crate) async fn until(what: &str, reached: impl Fn() -> bool) {
     let wait = async {
         while !reached() {
-            tokio::task::yield_now().await;
+            // Asks often; what is waited for decides how long it takes.
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
     tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("never reached: {what}"));

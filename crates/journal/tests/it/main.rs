@@ -9,4 +9,5 @@ mod fixtures;
 mod full_disk;
 mod group_commit;
 mod power_loss;
+mod simulated_disk;
 mod support;

@@ -14,3 +14,4 @@ mod support;
 mod time_lookup;
 mod validation;
 mod waiting;
+mod zz_perf;

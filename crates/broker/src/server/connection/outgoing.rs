@@ -98,7 +98,7 @@ impl Outgoing {
         }
         let mut left = WRITE_LEN;
         while left > 0 && pieces.len() < PIECES_MAX {
-            match engine.transmit(left.min(PIECE_LEN)) {
+            match engine.transmit(left) {
                 None => break,
                 Some(Chunk::Bytes(bytes)) => {
                     left -= bytes.len();
@@ -133,9 +133,7 @@ impl Outgoing {
     }
 }
 
-/// Bytes of one range that are resolved at once.
-const PIECE_LEN: usize = 128 << 10;
-/// Bytes and pieces of one write.
+/// Bytes and pieces of one write, and so of what is read from disk at once.
 const WRITE_LEN: usize = 256 << 10;
 const PIECES_MAX: usize = 256;
 /// Bytes written before others have their turn.
