@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use crate::block::aligned;
 use crate::disk::DiskFile;
 use crate::error::{ReadError, ReadErrorKind};
-use crate::position::{BLOCK_U64, Position, in_memory, round_down, round_up};
+use crate::position::{BLOCK, BLOCK_U64, Position, in_memory, round_down, round_up};
 
 /// One file of the log.
 #[derive(Debug)]
@@ -50,7 +50,20 @@ impl LogFile {
     /// Reads whole blocks from `position`, a multiple of the block. What lies after the file's real end is missing:
     /// the result is then shorter than asked.
     pub(crate) fn read_blocks(&self, position: u64, len: usize) -> io::Result<BytesMut> {
-        let mut memory = aligned(len);
+        self.read_blocks_into(position, len, BytesMut::new())
+    }
+
+    /// As [`read_blocks`](Self::read_blocks), with memory that is used again if it is aligned and long enough.
+    pub(crate) fn read_blocks_into(
+        &self,
+        position: u64,
+        len: usize,
+        mut memory: BytesMut,
+    ) -> io::Result<BytesMut> {
+        if memory.capacity() < len || !memory.as_ptr().addr().is_multiple_of(BLOCK) {
+            memory = aligned(len);
+        }
+        memory.resize(len, 0);
         let filled = self.handle.read_at(position - self.base, &mut memory)?;
         memory.truncate(filled);
         Ok(memory)

@@ -153,7 +153,7 @@ impl Opening {
             spares: Mutex::new(spares),
             files: RwLock::new(files),
             durable: Mutex::new(Durable { position: end.end, next_sequence, active: base }),
-            synced: AtomicU64::new(0),
+            synced: AtomicU64::new(end.end),
             gate: Mutex::new(gate),
             wake: Condvar::new(),
             lock: Mutex::new(Some(self.lock)),

@@ -60,6 +60,7 @@ fn put_partition(out: &mut Vec<u8>, partition: &Partition) {
     for span in &partition.spans {
         out.put_i64(span.base);
         out.put_i64(span.last);
+        out.put_u64(span.group);
         out.put_u64(span.position);
         out.put_u64(span.end);
         out.put_u64(span.len);
@@ -152,6 +153,7 @@ fn read_span(reader: &mut Reader<'_>) -> Result<Span, Malformed> {
     Ok(Span {
         base: reader.i64()?,
         last: reader.i64()?,
+        group: reader.u64()?,
         position: reader.u64()?,
         end: reader.u64()?,
         len: reader.u64()?,
@@ -165,7 +167,7 @@ fn read_span(reader: &mut Reader<'_>) -> Result<Span, Malformed> {
 const VERSION: u8 = 1;
 const VIEW_LEN_MIN: usize = 28;
 const TOPIC_LEN_MIN: usize = 50;
-const SPAN_LEN: usize = 68;
+const SPAN_LEN: usize = 76;
 
 #[cfg(test)]
 mod tests {
@@ -252,7 +254,8 @@ mod tests {
                 (_, None) => continue,
             };
             position += 4096 * (1 + random(3));
-            let place = matches!(entry, Entry::Appended(_) | Entry::Carried(_)).then_some(Place(position));
+            let place = matches!(entry, Entry::Appended(_) | Entry::Carried(_))
+                .then_some(Place::new(position / 2, position));
             state.apply(&entry, place);
             state.check();
             entries.push((entry, place));
@@ -364,7 +367,8 @@ mod tests {
             state.apply(entry, None);
         }
         let run = ProducerRun { id: ProducerId::new(4), epoch: 2, first: 5, last: 6 };
-        state.apply(&Entry::Appended(meta(id, partition, 0, 2, 300, Some(run))), Some(Place(8192)));
+        state
+            .apply(&Entry::Appended(meta(id, partition, 0, 2, 300, Some(run))), Some(Place::new(4096, 8192)));
         check_fixture("checkpoint.hex", &encode(&state));
     }
 }

@@ -8,6 +8,7 @@ use kolumn_journal::{CommittedGroup, Consumer, Failure};
 use parking_lot::RwLock;
 use tokio::sync::Notify;
 
+use crate::ahead::Ahead;
 use crate::commit::Waiting;
 use crate::entry::{BATCH_AT, Entry};
 use crate::error::CommitError;
@@ -23,6 +24,7 @@ use crate::watch::Waiters;
 pub(crate) struct Core {
     pub(crate) applied: RwLock<State>,
     pub(crate) tail: RwLock<Tail>,
+    pub(crate) ahead: Ahead,
     pub(crate) fold: Fold,
     pub(crate) waiting: Waiting,
     pub(crate) waiters: Arc<Waiters>,
@@ -36,7 +38,7 @@ impl Consumer for Core {
     fn committed(&self, group: &CommittedGroup) {
         let mut entries = Vec::with_capacity(group.entries.len());
         for entry in &group.entries {
-            match decode(entry.position.value(), &entry.bytes) {
+            match decode(group.position.value(), entry.position.value(), &entry.bytes) {
                 Ok(decoded) => entries.push(decoded),
                 Err(error) => return self.fail(&format!("an entry cannot be read back: {error}")),
             }
@@ -75,14 +77,16 @@ impl Core {
     }
 }
 
-/// Decodes an entry; batches get the place of their bytes.
+/// Decodes an entry of a group; batches get the place of their bytes.
 pub(crate) fn decode(
     position: u64,
     bytes: &[u8],
 ) -> Result<(Entry, Option<Place>), crate::cursor::Malformed> {
     let entry = Entry::decode(bytes)?;
     let place = match &entry {
-        Entry::Appended(_) | Entry::Carried(_) => Some(Place(position.saturating_add(BATCH_AT as u64))),
+        Entry::Appended(_) | Entry::Carried(_) => {
+            Some(Place::new(group, position.saturating_add(BATCH_AT as u64)))
+        }
         _ => None,
     };
     Ok((entry, place))

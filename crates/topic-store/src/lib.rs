@@ -72,6 +72,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod checkpoint;
 mod commit;
 mod config;

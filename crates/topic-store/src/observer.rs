@@ -93,7 +93,6 @@ pub enum Event<'a> {
         len: usize,
     },
     /// The use of space crossed one of its marks.
-    #[non_exhaustive]
     Pressure(Pressure),
     /// The log has failed and only answers reads from now on.
     #[non_exhaustive]

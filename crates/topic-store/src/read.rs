@@ -102,9 +102,8 @@ impl Slice {
         if let Some(bytes) = self.core.tail.read().get(position, len) {
             return Ok(bytes);
         }
-        self.pin
-            .read(kolumn_journal::Position::new(position), len)
-            .map_err(|error| ReadError::new(ReadErrorKind::Io, error))
+        let read = self.core.ahead.read(&self.pin, position, len);
+        read.map_err(|error| ReadError::new(ReadErrorKind::Io, error))
     }
 }
 

@@ -61,6 +61,7 @@ mod tests {
             partition.spans.push_back(Span {
                 base: base * 10,
                 last: base * 10 + 9,
+                group: 0,
                 position: 0,
                 end: 100,
                 len: 100,

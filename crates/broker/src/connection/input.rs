@@ -16,6 +16,8 @@ pub(super) struct Input {
     head: Option<Head>,
     /// Length of the last frame: the next one is probably as long.
     expected_len: usize,
+    /// The bytes at the front are no frame.
+    is_faulty: bool,
     frame_len_max: usize,
     served: Served,
 }
@@ -28,7 +30,7 @@ struct Head {
 
 impl Input {
     pub(super) fn new(frame_len_max: usize, served: Served) -> Self {
-        Self { buffer: BytesMut::new(), head: None, expected_len: 0, frame_len_max, served }
+        Self { buffer: BytesMut::new(), head: None, expected_len: 0, is_faulty: false, frame_len_max, served }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -61,8 +63,19 @@ impl Input {
         self.head.is_some_and(|head| self.buffer.len() >= head.len)
     }
 
+    /// Whether the bytes at the front were found to be no frame.
+    pub(super) fn is_faulty(&self) -> bool {
+        self.is_faulty
+    }
+
     /// Judges the head of the frame at the front, once it is there.
     pub(super) fn check(&mut self) -> Result<(), ConnectionError> {
+        let judged = self.judge();
+        self.is_faulty = judged.is_err();
+        judged
+    }
+
+    fn judge(&mut self) -> Result<(), ConnectionError> {
         if self.head.is_some() {
             return Ok(());
         }

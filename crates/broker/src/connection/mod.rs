@@ -173,9 +173,7 @@ impl<S> Connection<S> {
     /// # Errors
     /// The peer left the protocol; nothing more can be read from it.
     pub fn next_request(&mut self) -> Result<Option<ReceivedRequest>, ConnectionError> {
-        if self.output.in_flight() >= self.limits.in_flight_max
-            || self.output.answer_len() > self.limits.answer_len_max
-        {
+        if !self.has_room() {
             return Ok(None);
         }
         let Some(frame) = self.input.take_frame()? else { return Ok(None) };
@@ -241,6 +239,12 @@ impl<S> Connection<S> {
         self.input.is_complete()
     }
 
+    /// Whether [`Connection::next_request`] would hand out a request, or an error, now.
+    #[must_use]
+    pub fn can_start(&self) -> bool {
+        self.has_room() && (self.has_request() || self.input.is_faulty())
+    }
+
     /// Bytes of requests held: what is buffered and the frames without an answer.
     #[must_use]
     pub fn held_len(&self) -> usize {
@@ -257,6 +261,11 @@ impl<S> Connection<S> {
     #[must_use]
     pub fn partial_len(&self) -> usize {
         if self.input.is_complete() { 0 } else { self.input.len() }
+    }
+
+    fn has_room(&self) -> bool {
+        self.output.in_flight() < self.limits.in_flight_max
+            && self.output.answer_len() <= self.limits.answer_len_max
     }
 
     /// When [`Connection::handle_timeout`] wants to be called.

@@ -167,3 +167,17 @@ async fn every_answer_of_fetch_has_a_code_that_fetch_may_have() {
     assert_eq!((response.error_code, partition.error_code), (ErrorCode::NONE, ErrorCode::NONE));
     assert_eq!(client.call(4, &request).await.error_code, ErrorCode::NONE, "time up is an empty answer");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_requests_than_may_be_in_flight_are_all_answered() {
+    let broker = TestBroker::start_with(|settings| settings.limits.in_flight_max = 4).await;
+    let mut client = broker.client().await;
+    let mut frames: Vec<u8> = (0..100).flat_map(|id| frame(id, 0, &ApiVersionsRequest::default())).collect();
+    frames.extend(i32::MAX.to_be_bytes());
+    // In one piece: no later byte wakes the broker for what it could not start at first.
+    client.send_bytes(&frames).await;
+    for id in 0..100 {
+        client.receive::<ApiVersionsRequest<'_>>(0, id).await.expect("an answer");
+    }
+    client.expect_close().await;
+}

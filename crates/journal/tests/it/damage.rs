@@ -148,7 +148,7 @@ fn a_cut_at_any_byte_of_the_last_groups_is_a_torn_tail() {
 
 #[test]
 fn after_an_interrupted_write_was_cut_the_log_goes_on_without_it() {
-    let (sim, groups, _) = log(&[&[10], &[700], &[3000, 2000]], false);
+    let (sim, groups, _) = log(&[&[10], &[700], &[3000, 2000, 5000, 5000]], false);
     let name = &names(&sim, ".journal")[0];
     let content = sim.content(name).unwrap();
     let last = groups.last().unwrap();

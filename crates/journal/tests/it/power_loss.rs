@@ -6,7 +6,7 @@ use bytes::Bytes;
 use kolumn_journal::sim::{CallKind, SimDisk};
 use kolumn_journal::{Durability, Journal, Mutant, OpenErrorKind, Options, Stepper};
 
-use crate::support::{Chance, Recorder, append, open, seeds, small};
+use crate::support::{Chance, Recorder, Stepped, append, open, replayed, seeds, small};
 
 /// What must, and what may, be found after the next crash.
 #[derive(Debug, Default)]
@@ -265,6 +265,29 @@ fn what_was_committed_survives_any_loss_of_power() {
 #[test]
 fn without_syncs_what_is_left_is_a_prefix_that_covers_the_checkpoint() {
     check(25, Durability::Os);
+}
+
+#[test]
+fn what_an_opening_replayed_is_durable_once_it_has_started() {
+    for seed in 0..20 {
+        let sim = SimDisk::new(seed);
+        let mut options = small();
+        options.durability = Durability::Os;
+        let mut log = Stepped::start(&sim, &options);
+        // The first file is filled to its end, so that the next opening begins in the second.
+        for _ in 0..14 {
+            log.append(&[1; 4020]);
+            log.step_all();
+        }
+        assert_eq!(log.journal.durable_position().value(), options.file_len);
+        // The process ends, the machine goes on.
+        drop(log);
+        options.durability = Durability::Sync;
+        drop(Stepped::start(&sim, &options));
+        sim.crash();
+        let found = replayed(&open(&sim, &options).unwrap());
+        assert_eq!(found.len(), 14, "seed {seed}");
+    }
 }
 
 #[test]

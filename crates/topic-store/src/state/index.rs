@@ -9,15 +9,27 @@ use std::collections::VecDeque;
 
 use crate::entry::BatchMeta;
 
-/// The position in the journal where the bytes of a batch begin.
+/// Where a batch was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(pub(crate) u64);
+pub(crate) struct Place {
+    /// Where its group begins, or one before it ends: a scan begins there without searching.
+    pub(crate) group: u64,
+    /// Where its bytes begin.
+    pub(crate) position: u64,
+}
+
+impl Place {
+    pub(crate) const fn new(group: u64, position: u64) -> Self {
+        Self { group, position }
+    }
+}
 
 /// One or several batches that follow each other in offset and position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) base: i64,
     pub(crate) last: i64,
+    pub(crate) group: u64,
     pub(crate) position: u64,
     /// Where the last batch ends.
     pub(crate) end: u64,
@@ -39,8 +51,9 @@ impl Span {
         Self {
             base: meta.base_offset,
             last: meta.last_offset,
-            position: place.0,
-            end: place.0.saturating_add(len),
+            group: place.group,
+            position: place.position,
+            end: place.position.saturating_add(len),
             len,
             batches: 1,
             own_max: meta.max_timestamp,
@@ -55,8 +68,9 @@ impl Span {
     }
 
     pub(crate) const fn place_at(&mut self, place: Place) {
-        self.position = place.0;
-        self.end = place.0.saturating_add(self.len);
+        self.group = place.group;
+        self.position = place.position;
+        self.end = place.position.saturating_add(self.len);
         self.batches = 1;
     }
 
@@ -179,6 +193,7 @@ mod tests {
         Span {
             base,
             last: base,
+            group: position,
             position,
             end: position + 100,
             len: 100,

@@ -142,7 +142,7 @@ mod tests {
     fn thinned() -> Partition {
         let mut partition = Partition::default();
         for n in 0..8_i32 {
-            let place = Place(4096 + 200 * u64::try_from(n).expect("small"));
+            let place = Place::new(4096, 4096 + 200 * u64::try_from(n).expect("small"));
             partition.append(&meta(i64::from(n) * 10, n / 4), Some(place));
         }
         let mut thinning = Thinning::new(IndexLimits { spans_max: 6, stride_bits_max: 26 });
@@ -168,10 +168,10 @@ mod tests {
     fn the_front_of_a_thinned_span_is_carried_first_and_the_rest_stays_where_it_was() {
         let mut partition = thinned();
         check(&partition, &[(0, 39, 4096)]);
-        assert!(partition.carry(&meta(0, 0), Place(9000)));
+        assert!(partition.carry(&meta(0, 0), Place::new(8192, 9000)));
         check(&partition, &[(0, 9, 9000), (10, 39, 4096)]);
-        assert!(!partition.carry(&meta(20, 0), Place(9500)), "not the front");
-        assert!(partition.carry(&meta(10, 0), Place(9200)));
+        assert!(!partition.carry(&meta(20, 0), Place::new(8192, 9500)), "not the front");
+        assert!(partition.carry(&meta(10, 0), Place::new(8192, 9200)));
         check(&partition, &[(0, 9, 9000), (10, 19, 9200), (20, 39, 4096)]);
         assert_eq!(partition.len, 800);
     }
@@ -181,9 +181,9 @@ mod tests {
         let mut partition = thinned();
         partition.advance_log_start(15);
         check(&partition, &[(0, 39, 4096)]);
-        assert!(!partition.carry(&meta(0, 0), Place(9000)));
+        assert!(!partition.carry(&meta(0, 0), Place::new(8192, 9000)));
         check(&partition, &[(10, 39, 4096)]);
-        assert!(partition.carry(&meta(10, 0), Place(9200)));
+        assert!(partition.carry(&meta(10, 0), Place::new(8192, 9200)));
         check(&partition, &[(10, 19, 9200), (20, 39, 4096)]);
         assert_eq!(partition.len, 700);
     }

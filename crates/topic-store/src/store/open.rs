@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
+use crate::ahead::Ahead;
 use crate::checkpoint;
 use crate::commit::Waiting;
 use crate::core::{Core, decode};
@@ -117,9 +118,15 @@ fn recover(
         }
     };
     let mut replayed = 0_u64;
+    let (mut group, mut group_end) = (0, 0);
     opening
         .replay(|entry: Entry| {
-            let (decoded, place) = decode(entry.position.value(), &entry.bytes)?;
+            if entry.group_end.value() != group_end {
+                // Where the group before ended; before the first one the entry itself will do.
+                group = if replayed == 0 { entry.position.value() } else { group_end };
+                group_end = entry.group_end.value();
+            }
+            let (decoded, place) = decode(group, entry.position.value(), &entry.bytes)?;
             state.apply(&decoded, place);
             replayed += 1;
             Ok(())
@@ -142,6 +149,7 @@ fn recover(
         fold: Fold::new(state.clone(), opening.end().value()),
         applied: RwLock::new(state),
         tail: RwLock::new(Tail::new(settings.tail_len_max)),
+        ahead: Ahead::default(),
         waiting: Waiting::default(),
         waiters: Arc::new(Waiters::default()),
         space_news: Arc::new(Notify::new()),

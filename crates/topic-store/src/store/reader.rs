@@ -85,17 +85,30 @@ impl Store {
         if !span.is_thinned() {
             return Ok(vec![Found::of(span, pin)]);
         }
+        // From its group a scan begins without a search; if that is gone with the file before, from its entry.
+        let entry = span.position.saturating_sub(BATCH_AT as u64);
+        self.scan_span(topic, partition, span, &pin, span.group)
+            .or_else(|_| self.scan_span(topic, partition, span, &pin, entry))
+    }
+
+    fn scan_span(
+        &self,
+        topic: TopicId,
+        partition: PartitionIndex,
+        span: &Span,
+        pin: &FilePin,
+        from: u64,
+    ) -> Result<Vec<Found>, ReadError> {
         let mut batches = Vec::new();
         let mut expected = span.base;
         let mut fault = None;
-        let from = Position::new(span.position.saturating_sub(BATCH_AT as u64));
-        let scanned = self.inner.journal.scan(from, Position::new(span.end), |entry| {
+        let scanned = self.inner.journal.scan(Position::new(from), Position::new(span.end), |entry| {
             let position = entry.position.value();
             if position >= span.end {
                 return ControlFlow::Break(());
             }
-            match decode(position, &entry.bytes) {
-                Ok((Entry::Appended(meta) | Entry::Carried(meta), Some(Place(position))))
+            match decode(from, position, &entry.bytes) {
+                Ok((Entry::Appended(meta) | Entry::Carried(meta), Some(Place { position, .. })))
                     if meta.topic == topic && meta.partition == partition && meta.base_offset == expected =>
                 {
                     expected = meta.last_offset.saturating_add(1);
@@ -127,7 +140,7 @@ impl Store {
         if let Some(bytes) = self.inner.core.tail.read().get(found.position, found.len) {
             return Ok(bytes);
         }
-        let read = found.pin.read(Position::new(found.position), found.len);
+        let read = self.inner.core.ahead.read(&found.pin, found.position, found.len);
         read.map_err(|error| ReadError::new(ReadErrorKind::Io, error))
     }
 

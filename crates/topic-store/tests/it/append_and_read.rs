@@ -80,6 +80,22 @@ fn what_left_memory_is_read_from_the_files() {
 }
 
 #[test]
+fn small_batches_that_left_memory_are_read_many_at_once() {
+    let mut stepped = Stepped::open(Settings { tail_len_max: 0, ..small_settings() });
+    let (_, topic) = stepped.topic("t", &[]);
+    let commits: Vec<_> =
+        (0..200).map(|_| stepped.store.append(topic.id, P0, large(1, 100), NOW).expect("accepted")).collect();
+    for commit in commits {
+        stepped.done(commit);
+    }
+    stepped.disk.forget_calls();
+    assert_eq!(read_all(&stepped.store, topic.id, P0, 1 << 20).len(), 200);
+    let calls = stepped.disk.calls();
+    let reads = calls.iter().filter(|call| call.kind == kolumn_journal::sim::CallKind::Read).count();
+    assert!(reads <= 50, "{reads}");
+}
+
+#[test]
 fn a_thinned_index_is_read_by_scanning_and_gives_the_same_bytes() {
     let directory = tempfile::tempdir().expect("a directory");
     let settings = Settings { index_len_max: 0, ..small_settings() };

@@ -5,11 +5,11 @@ use kolumn_topic_store::Settings;
 #[ignore = "temporary"]
 fn perf() {
     let directory = tempfile::tempdir_in("/work").expect("a directory");
-    let settings = Settings { size_limit: Some(8 << 30), index_len_max: 1 << 20, tail_len_max: 32 << 20, ..Settings::default() };
+    let settings = Settings { size_limit: Some(8 << 30), index_len_max: 400 << 10, tail_len_max: 32 << 20, ..Settings::default() };
     let store = open_at(directory.path(), settings.clone());
     let (_, topic) = make_topic(&store, "t", 4, &[("retention.ms", "-1")]);
     let rss = || std::fs::read_to_string("/proc/self/status").unwrap().lines().find(|l| l.starts_with("VmRSS")).unwrap().to_owned();
-    for (size, count) in [(1000_usize, 300_000_usize), (100_000, 10_000)] {
+    for (size, count) in [(1000_usize, 100_000_usize), (100_000, 2_000)] {
         let sent = large(3, size);
         let start = std::time::Instant::now();
         let mut pending = std::collections::VecDeque::new();

@@ -98,8 +98,14 @@ impl Task {
 
     /// Does what can be done, then waits for one thing to happen.
     async fn turn(&mut self) -> Result<(), CloseReason> {
-        self.start_requests()?;
-        self.outgoing.flush(&self.stream, &mut self.engine)?;
+        loop {
+            self.start_requests()?;
+            self.outgoing.flush(&self.stream, &mut self.engine)?;
+            // What was written may have made room for requests that are here already; nothing else would wake for them.
+            if self.ordered.is_some() || !self.engine.can_start() {
+                break;
+            }
+        }
         self.check_end()?;
         match self.wake().await {
             Wake::Socket(ready) => {
