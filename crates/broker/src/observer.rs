@@ -139,7 +139,7 @@ impl Observer for TracingObserver {
 fn trace_store(event: &StoreEvent<'_>) {
     match event {
         StoreEvent::Failed { cause, .. } => {
-            tracing::error!(cause, "the log failed: it is read-only from now on")
+            tracing::error!(cause, "the log failed: it is read-only from now on");
         }
         StoreEvent::Pressure { 0: pressure, .. } if pressure.level >= PressureLevel::Half => {
             let (used, limit) = (pressure.used, pressure.limit);

@@ -79,6 +79,7 @@ impl Core {
 
 /// Decodes an entry of a group; batches get the place of their bytes.
 pub(crate) fn decode(
+    group: u64,
     position: u64,
     bytes: &[u8],
 ) -> Result<(Entry, Option<Place>), crate::cursor::Malformed> {

@@ -14,4 +14,3 @@ mod support;
 mod time_lookup;
 mod validation;
 mod waiting;
-mod zz_perf;
