@@ -6,6 +6,7 @@
 //! Only the last step overlaps with later requests of the same connection. `acks=1` is answered like `acks=all`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use kolumn_kafka_wire::messages::produce_response::{
@@ -15,7 +16,7 @@ use kolumn_kafka_wire::messages::{ProduceRequest, ProduceResponse};
 use kolumn_kafka_wire::records::{Batch, Compression};
 use kolumn_kafka_wire::{ErrorCode, Str, Uuid};
 use kolumn_topic_store::{
-    AppendError, AppendErrorKind, Appended, Commit, PartitionIndex, Store, Timestamp, TopicId,
+    AppendError, AppendErrorKind, Appended, Commit, PartitionIndex, PressureLevel, Store, Timestamp, TopicId,
 };
 use tokio::time::Instant;
 
@@ -80,7 +81,9 @@ pub(crate) fn start(
         return Err(CloseReason::Refused("produce versions 0 to 2 are announced for old clients only"));
     }
     let mut work = Work::new(session, request)?;
-    let throttle = session.store().pressure().throttle;
+    let pressure = session.store().pressure();
+    // A full log needs no throttle: the append itself waits for room, and goes on as soon as there is some.
+    let throttle = if pressure.level < PressureLevel::Full { pressure.throttle } else { Duration::ZERO };
     if throttle.is_zero() && work.append(session.store(), request.head.version, now).is_ok() {
         return Ok(work.finish(request.head));
     }
