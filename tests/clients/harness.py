@@ -52,7 +52,7 @@ def main(run, parser: argparse.ArgumentParser) -> None:
     try:
         run(options, folder)
     except Failed as failure:
-        print(f"failed: {failure}\n(kept: {folder})", flush=True)
+        print(f"kept: {folder}\nfailed: {failure}", flush=True)
         sys.exit(1)
     shutil.rmtree(folder)
 

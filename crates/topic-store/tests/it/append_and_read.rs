@@ -1,6 +1,8 @@
 //! What is appended is read: the same bytes, in order, from memory, from files, after a restart.
 
-use kolumn_topic_store::{Offset, PartitionIndex, ReadErrorKind, ReadOutcome, Settings, TopicErrorKind};
+use kolumn_topic_store::{
+    Offset, PartitionIndex, ReadErrorKind, ReadOutcome, Settings, Store, TopicErrorKind,
+};
 
 use crate::support::*;
 
@@ -195,4 +197,82 @@ fn topics_are_found_listed_and_deleted_by_identity() {
     assert_ne!(again.id, first.id);
     assert_eq!(store.offsets(again.id, P0).expect("new").high_watermark.value(), 0);
     assert_eq!(store.topic_by_id(view.id, second.id), Some(second));
+}
+
+#[test]
+fn the_newest_batches_are_read_from_memory() {
+    let mut stepped = Stepped::open(Settings { tail_len_max: 64 << 10, ..small_settings() });
+    let (_, topic) = stepped.topic("t", &[]);
+    let sent: Vec<_> = (0..20_u8).map(|n| large(n, 10_000)).collect();
+    for batch in &sent {
+        stepped.append(topic.id, batch);
+    }
+    let tail_len = stepped.store.stats().tail_len;
+    assert!((1..=64 << 10).contains(&tail_len), "{tail_len}");
+    stepped.disk.forget_calls();
+    let read = stepped.store.read(request(topic.id, P0, 17, 1 << 20)).expect("in range");
+    assert_eq!(read.slices.len(), 3);
+    for ((slice, sent), offset) in read.slices.iter().zip(&sent[17..]).zip(17..) {
+        assert_stored(&slice.try_bytes().expect("in memory"), sent, offset);
+    }
+    let reads = |stepped: &Stepped| {
+        stepped.disk.calls().iter().filter(|call| call.kind == kolumn_journal::sim::CallKind::Read).count()
+    };
+    assert_eq!((bytes_of(&read).len(), reads(&stepped)), (3, 0));
+    let old = stepped.store.read(request(topic.id, P0, 0, 1)).expect("in range");
+    assert!(old.slices[0].try_bytes().is_none(), "left memory");
+    assert_stored(&bytes_of(&old)[0], &sent[0], 0);
+    assert!(reads(&stepped) > 0);
+}
+
+#[test]
+fn partitions_are_counted_by_topic_and_in_all() {
+    let settings = Settings { partitions_max: 4, all_partitions_max: 10, ..small_settings() };
+    let mut stepped = Stepped::open(settings);
+    let (view, first) = stepped.topic("t", &[]);
+    let kind = |stepped: &Stepped, partitions| {
+        let new = new_topic("u", partitions, &[]);
+        let made = stepped.store.create_topic(view.id, new, true, NOW);
+        made.map(|_| ()).map_err(|error| error.kind())
+    };
+    assert_eq!(kind(&stepped, 4), Ok(()));
+    assert_eq!(kind(&stepped, 5), Err(TopicErrorKind::InvalidPartitions));
+    for name in ["q", "r", "s"] {
+        stepped.topic(name, &[]);
+    }
+    assert_eq!(kind(&stepped, 2), Ok(()));
+    assert_eq!(kind(&stepped, 3), Err(TopicErrorKind::InvalidPartitions));
+    let deleted = stepped.store.delete_topic(view.id, first.id).expect("known");
+    stepped.done(deleted);
+    assert_eq!(kind(&stepped, 4), Ok(()));
+}
+
+#[test]
+fn closing_waits_for_what_is_under_way() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = open_at(directory.path(), small_settings());
+    let (_, topic) = make_topic(&store, "t", 1, &[]);
+    let sent = large(1, 20_000);
+    let commits: Vec<_> =
+        (0..20).map(|_| store.append(topic.id, P0, sent.clone(), NOW).expect("accepted")).collect();
+    let space = store.space_changed();
+    store.close().expect("closes");
+    for commit in commits {
+        commit.wait().expect("durable");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    runtime.block_on(async {
+        let patience = std::time::Duration::from_secs(20);
+        tokio::time::timeout(patience, space).await.expect("who waited for space is told");
+    });
+    let error = store.append(topic.id, P0, sent, NOW).expect_err("closed");
+    assert_eq!(error.kind(), kolumn_topic_store::AppendErrorKind::ReadOnly);
+    assert_eq!(read_all(&store, topic.id, P0, 1 << 20).len(), 20);
+    drop(store);
+    let recorder = std::sync::Arc::new(Recorder::default());
+    let (disk, _) = kolumn_journal::probe(directory.path()).expect("the directory is there");
+    let observer = std::sync::Arc::<Recorder>::clone(&recorder);
+    Store::open(disk, small_settings(), 7, observer, NOW).expect("opens");
+    let opened = recorder.events.lock()[0].clone();
+    assert!(opened.contains("replayed: 0,"), "the checkpoint covers everything: {opened}");
 }

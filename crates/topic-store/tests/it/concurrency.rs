@@ -43,10 +43,10 @@ fn writers_get_every_offset_once_and_readers_see_only_whole_durable_batches() {
                 store.maintain(NOW).expect("maintained");
             }
         });
-        for writer in writers {
-            writer.join().expect("no panic");
-        }
+        let outcomes: Vec<_> = writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        // The reader has to end also if a writer has failed.
         is_over.store(true, Ordering::Release);
+        assert!(outcomes.iter().all(Result::is_ok), "a writer failed");
     });
     store.close().expect("closes");
     drop(store);

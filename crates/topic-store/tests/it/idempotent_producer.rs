@@ -52,10 +52,33 @@ fn gaps_and_old_epochs_are_refused_and_assign_nothing() {
     let (_, topic) = stepped.topic("t", &[]);
     stepped.append(topic.id, &batch_of(1, 0, 0, 3));
     refused(&stepped, topic.id, &batch_of(1, 0, 4, 1), AppendErrorKind::OutOfOrderSequence);
+    refused(&stepped, topic.id, &batch_of(1, 0, 0, 2), AppendErrorKind::OutOfOrderSequence);
     refused(&stepped, topic.id, &batch_of(1, 1, 3, 1), AppendErrorKind::OutOfOrderSequence);
     assert_eq!(stepped.append(topic.id, &batch_of(1, 1, 0, 1)).base_offset.value(), 3);
     refused(&stepped, topic.id, &batch_of(1, 0, 3, 1), AppendErrorKind::InvalidProducerEpoch);
     assert_eq!(stepped.append(topic.id, &batch_of(2, 0, 900, 1)).base_offset.value(), 4);
+}
+
+#[test]
+fn a_new_epoch_forgets_the_batches_of_the_old_one() {
+    let mut stepped = Stepped::open(small_settings());
+    let (_, topic) = stepped.topic("t", &[]);
+    stepped.append(topic.id, &batch_of(1, 0, 0, 1));
+    stepped.append(topic.id, &batch_of(1, 0, 1, 1));
+    assert_eq!(stepped.append(topic.id, &batch_of(1, 1, 0, 1)).base_offset.value(), 2);
+    assert_eq!(stepped.append(topic.id, &batch_of(1, 1, 0, 1)).base_offset.value(), 2, "sent again");
+    assert_eq!(stepped.append(topic.id, &batch_of(1, 1, 1, 1)).base_offset.value(), 3, "not sent before");
+}
+
+#[test]
+fn a_batch_sent_again_gets_its_first_log_append_time() {
+    let mut stepped = Stepped::open(small_settings());
+    let (_, topic) = stepped.topic("t", &[("message.timestamp.type", "LogAppendTime")]);
+    let first = stepped.append(topic.id, &batch_of(1, 0, 0, 2));
+    stepped.later(5000);
+    assert_eq!(stepped.append(topic.id, &batch_of(1, 0, 0, 2)), first);
+    let mut stepped = stepped.reopen(small_settings());
+    assert_eq!(stepped.append(topic.id, &batch_of(1, 0, 0, 2)), first);
 }
 
 #[test]
@@ -147,4 +170,6 @@ fn a_refused_append_changes_no_window() {
     stepped.done(deleted);
     stepped.maintain(3);
     assert_eq!(stepped.append(topic.id, &batch_of(1, 0, 0, 3)).base_offset.value(), 0);
+    // Stored, not taken for the batch that was refused.
+    assert_eq!(stepped.store.offsets(topic.id, P0).expect("known").high_watermark.value(), 3);
 }

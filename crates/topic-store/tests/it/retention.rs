@@ -26,7 +26,8 @@ fn batches_older_than_retention_ms_go_and_their_files_are_freed() {
     assert_eq!((offsets.log_start.value(), offsets.high_watermark.value()), (50, 50));
     let mut stepped = stepped.reopen(small_settings());
     assert_eq!(stepped.store.offsets(topic, P0).expect("known").log_start.value(), 50);
-    assert_eq!(stepped.append(topic, &batch(&[b"next"])).base_offset.value(), 50);
+    let appended = stepped.append(topic, &batch(&[b"next"]));
+    assert_eq!((appended.base_offset.value(), appended.log_start_offset.value()), (50, 50));
 }
 
 #[test]
@@ -105,4 +106,59 @@ fn what_a_reader_holds_stays_readable_after_its_file_was_freed() {
     for ((bytes, sent), offset) in bytes_of(&read).iter().zip(&sent).zip(0..) {
         assert_stored(bytes, sent, offset);
     }
+}
+
+#[test]
+fn a_young_batch_is_kept_though_the_index_has_joined_it_with_an_old_one() {
+    let settings = kolumn_topic_store::Settings { index_len_max: 0, ..small_settings() };
+    let mut stepped = Stepped::open(settings);
+    let (_, topic) = stepped.topic("t", &[("retention.ms", "10000")]);
+    for n in 0..100 {
+        let age = if n % 2 == 0 { 60_000 } else { 0 };
+        stepped.append(topic.id, &batch_at(stepped.now.value() - age, &[b"x"]));
+    }
+    assert!(stepped.store.stats().index_entries < 50, "{:?}", stepped.store.stats());
+    stepped.maintain(3);
+    let start = stepped.store.offsets(topic.id, P0).expect("known").log_start.value();
+    assert!(start <= 1, "{start}");
+}
+
+#[test]
+fn what_was_carried_ages_from_its_first_append() {
+    let settings = kolumn_topic_store::Settings {
+        index_len_max: 0,
+        size_limit: Some(10 * (128 << 10)),
+        ..small_settings()
+    };
+    let mut stepped = Stepped::open(settings);
+    let (view, bulk) = stepped.topic("bulk", &[]);
+    let (_, kept) = stepped.topic("kept", &[("retention.ms", "10000")]);
+    for n in 0..22_u8 {
+        stepped.append(bulk.id, &large(n, 28_000));
+        stepped.append(kept.id, &batch_at(-1, &[b"timeless"]));
+    }
+    let deleted = stepped.store.delete_topic(view.id, bulk.id).expect("known");
+    stepped.done(deleted);
+    stepped.later(5000);
+    stepped.maintain(20);
+    assert!(stepped.recorder.count("Carried") >= 1);
+    let start = |stepped: &Stepped| stepped.store.offsets(kept.id, P0).expect("known").log_start.value();
+    assert_eq!(start(&stepped), 0);
+    stepped.later(6000);
+    stepped.maintain(2);
+    assert_eq!(start(&stepped), 22);
+}
+
+#[test]
+fn a_checkpoint_follows_its_distance_also_when_nothing_is_freed() {
+    let mut stepped = Stepped::open(small_settings());
+    let (_, topic) = stepped.topic("t", &[("retention.ms", "-1")]);
+    stepped.append(topic.id, &large(1, 20_000));
+    stepped.maintain(2);
+    assert_eq!(stepped.recorder.count("Checkpoint"), 0, "too early");
+    for n in 2..9 {
+        stepped.append(topic.id, &large(n, 20_000));
+    }
+    stepped.maintain(2);
+    assert_eq!((stepped.recorder.count("Checkpoint"), stepped.recorder.count("Freed")), (1, 0));
 }

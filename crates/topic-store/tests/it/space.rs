@@ -139,7 +139,9 @@ fn a_failed_sync_fails_what_is_pending_and_leaves_a_log_that_only_reads() {
     stepped.append(topic.id, &batch(&[b"safe"]));
     stepped.disk.fail(CallKind::Sync, 1, std::io::ErrorKind::Other);
     let mut commit = stepped.store.append(topic.id, P0, batch(&[b"lost"]), NOW).expect("accepted");
+    let space = stepped.store.space_changed();
     stepped.settle();
+    assert!(is_ready(space), "who waits for space is told that there will be none");
     assert!(commit.try_take().expect("answered").is_err());
     assert!(stepped.store.is_read_only());
     assert_eq!(stepped.recorder.count("Failed"), 1);
@@ -152,4 +154,25 @@ fn a_failed_sync_fails_what_is_pending_and_leaves_a_log_that_only_reads() {
     let mut stepped = stepped.reopen(small_settings());
     assert!(read_all(&stepped.store, topic.id, P0, 1000).len() <= 2);
     stepped.append(topic.id, &batch(&[b"again"]));
+}
+
+#[test]
+fn a_round_carries_no_more_than_its_limit() {
+    let settings = Settings { carry_len_max: 1, ..limited(10) };
+    let mut stepped = Stepped::open(settings);
+    let (view, bulk) = stepped.topic("bulk", &[]);
+    let (_, kept) = stepped.topic("kept", &[("retention.ms", "-1")]);
+    for n in 0..22_u8 {
+        stepped.append(bulk.id, &large(n, 28_000));
+        stepped.append(kept.id, &batch(&[&[n]]));
+    }
+    let deleted = stepped.store.delete_topic(view.id, bulk.id).expect("known");
+    stepped.done(deleted);
+    for round in 1..4 {
+        stepped.maintain(1);
+        assert_eq!(stepped.recorder.count("Carried"), round);
+    }
+    let events = stepped.recorder.events.lock().clone();
+    let carried: Vec<_> = events.iter().filter(|event| event.starts_with("Carried")).collect();
+    assert!(carried.iter().all(|event| event.contains("batches: 1,")), "{carried:?}");
 }

@@ -128,6 +128,8 @@ pub(crate) fn read_all(store: &Store, topic: TopicId, partition: PartitionIndex,
             let (batch, rest) = Batch::parse(&bytes).expect("a batch");
             assert!(rest.is_empty(), "a slice is one batch");
             assert!(batch.last_offset() >= offset, "batches go on");
+            let end = read.offsets.high_watermark.value();
+            assert!(batch.next_offset() <= end, "nothing lies above the high watermark that is named");
             offset = batch.next_offset();
             batches.push(bytes);
         }

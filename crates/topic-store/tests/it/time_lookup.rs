@@ -47,6 +47,32 @@ fn timestamps_that_do_not_rise_are_found_in_order_of_offsets() {
     check(&stepped, topic.id, 71, None);
     let hit = stepped.store.max_timestamp(topic.id, P0).expect("readable").expect("found");
     assert_eq!((hit.offset.value(), hit.timestamp.value()), (4, 70));
+    stepped.append(topic.id, &batch_at(70, &[b"as late as the latest"]));
+    let hit = stepped.store.max_timestamp(topic.id, P0).expect("readable").expect("found");
+    assert_eq!((hit.offset.value(), hit.timestamp.value()), (4, 70), "the first of equals");
+}
+
+#[test]
+fn nothing_below_a_log_start_within_a_thinned_span_is_found() {
+    let settings = kolumn_topic_store::Settings { index_len_max: 0, ..small_settings() };
+    let mut stepped = Stepped::open(settings);
+    let (_, topic) = stepped.topic("t", &[("retention.ms", "1000")]);
+    let (old, young) = (NOW.value() - 60_000, NOW.value());
+    for time in [old, old, old].into_iter().chain([young; 9]) {
+        stepped.append(topic.id, &batch_at(time, &[b"x"]));
+    }
+    // What is on its way thins the index before the log start that is decided on now.
+    let under_way: Vec<_> = (0..10)
+        .map(|_| stepped.store.append(topic.id, P0, batch_at(young, &[b"x"]), NOW).expect("accepted"))
+        .collect();
+    stepped.maintain(1);
+    for mut commit in under_way {
+        commit.try_take().expect("settled").expect("durable");
+    }
+    assert!(stepped.store.stats().index_entries < 20, "{:?}", stepped.store.stats());
+    assert_eq!(stepped.store.offsets(topic.id, P0).expect("known").log_start.value(), 3);
+    check(&stepped, topic.id, old, Some((3, young)));
+    assert_eq!(read_all(&stepped.store, topic.id, P0, 1000).len(), 19);
 }
 
 #[test]
@@ -68,6 +94,8 @@ fn epochs_end_where_the_next_one_begins() {
     let (_, topic) = stepped.topic("t", CONFIG);
     stepped.append(topic.id, &batch(&[b"a", b"b"]));
     let mut stepped = stepped.reopen(small_settings()).reopen(small_settings());
+    let present = stepped.store.epoch_end(topic.id, P0, LeaderEpoch::new(2)).expect("known");
+    assert_eq!(present, Some((LeaderEpoch::new(2), Offset::new(2))), "it has no records yet");
     stepped.append(topic.id, &batch(&[b"c"]));
     let end = |epoch| {
         let end = stepped.store.epoch_end(topic.id, P0, LeaderEpoch::new(epoch)).expect("known");
@@ -79,4 +107,10 @@ fn epochs_end_where_the_next_one_begins() {
     );
     let epoch = |offset| stepped.store.epoch_of(topic.id, P0, Offset::new(offset)).expect("known").value();
     assert_eq!([epoch(0), epoch(1), epoch(2), epoch(3)], [0, 0, 2, 2]);
+    let hit = |time| {
+        let hit = stepped.store.offset_for_time(topic.id, P0, Timestamp::new(time)).expect("readable");
+        hit.map(|hit| (hit.offset.value(), hit.leader_epoch.value()))
+    };
+    assert_eq!(hit(NOW.value()), Some((0, 0)));
+    assert_eq!(hit(NOW.value() + 1), Some((1, 0)));
 }

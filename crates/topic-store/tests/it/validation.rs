@@ -56,6 +56,9 @@ fn damaged_and_malformed_batches_are_refused_by_kind() {
             "codec {codec}: {kind:?}"
         );
     }
+    let mut transactional = batch_of(1, 0, 0, 1).to_vec();
+    transactional[22] |= 0x10;
+    assert_eq!(refusal(&stepped, topic.id, with_crc(transactional)).kind(), Kind::InvalidRecord);
     let marker = Marker::new(Outcome::Commit, 0);
     let forged = control_batch(1, 0, NOW.value(), marker);
     assert_eq!(refusal(&stepped, topic.id, forged).kind(), Kind::InvalidRecord);
@@ -75,6 +78,17 @@ fn a_batch_above_the_topics_limit_is_too_large() {
 }
 
 #[test]
+fn no_topic_may_allow_larger_batches_than_the_settings() {
+    let settings = small_settings();
+    let max = settings.batch_len_max;
+    let mut stepped = Stepped::open(settings);
+    let (_, topic) = stepped.topic("t", &[("max.message.bytes", "1000000")]);
+    let larger = large(1, max);
+    let kind = refusal(&stepped, topic.id, larger.clone()).kind();
+    assert_eq!(kind, Kind::TooLarge { len: larger.len(), max });
+}
+
+#[test]
 fn timestamps_outside_the_topics_bounds_are_refused() {
     let mut stepped = Stepped::open(small_settings());
     let (_, topic) = stepped.topic("t", &[("message.timestamp.before.max.ms", "1000")]);
@@ -88,6 +102,7 @@ fn timestamps_outside_the_topics_bounds_are_refused() {
     let mut stamped = stamped;
     stamped.append(None, None, [], now).expect("fits");
     assert_eq!(refusal(&stepped, topic.id, stamped.build().expect("fits")).kind(), Kind::InvalidTimestamp);
+    stepped.append(topic.id, &batch_at(-1, &[b"without a timestamp"]));
     stepped.append(topic.id, &batch_at(now - 1000, &[b"a"]));
     stepped.append(topic.id, &batch_at(now + 3_600_000, &[b"a"]));
 }
