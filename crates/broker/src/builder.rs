@@ -83,7 +83,13 @@ impl Builder {
         if !self.listen.is_empty() {
             self.settings.listen = std::mem::take(&mut self.listen);
         }
-        let validated = self.settings.validated().map_err(StartError::settings)?;
+        let mut validated = self.settings.validated().map_err(StartError::settings)?;
+        let connections_max = &mut validated.settings.limits.connections_max;
+        let (asked, allowed) = (*connections_max, server::connections_allowed());
+        if allowed < asked {
+            *connections_max = allowed;
+            self.observer.event(&Event::ConnectionsLimited { asked, allowed });
+        }
         // Before the store is opened: an address that is taken is found at once.
         let listeners = validated
             .settings
@@ -135,10 +141,11 @@ fn open_dir(
     settings: kolumn_topic_store::Settings,
     observer: Arc<dyn Observer>,
 ) -> Result<Store, StartError> {
-    std::fs::create_dir_all(dir).map_err(StartError::directory)?;
-    let (disk, _) = kolumn_journal::probe(dir).map_err(StartError::directory)?;
+    let unusable = |error| StartError::directory(dir, error);
+    std::fs::create_dir_all(dir).map_err(unusable)?;
+    let (disk, _) = kolumn_journal::probe(dir).map_err(unusable)?;
     let mut seed = [0; 8];
-    getrandom::fill(&mut seed).map_err(|error| StartError::directory(io::Error::other(error)))?;
+    getrandom::fill(&mut seed).map_err(|error| unusable(io::Error::other(error)))?;
     let observer = Arc::new(StoreObserver(observer));
     let now = server::wall_clock();
     Store::open(disk, settings, u64::from_be_bytes(seed), observer, now).map_err(StartError::open)

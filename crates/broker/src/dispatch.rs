@@ -97,8 +97,11 @@ impl Request {
     }
 
     /// The decoded body; byte strings and records in it share the frame's memory.
+    ///
+    /// Bytes behind the message are passed over, as Kafka does: librdkafka up to 2.8 ends a Metadata request for all
+    /// topics with three of them.
     pub(crate) fn decode<'a, M: RequestMessage<'a>>(&'a self) -> Result<M, CloseReason> {
-        M::decode_shared(&self.body, self.head.version).map_err(CloseReason::Malformed)
+        M::read(&mut Reader::shared(&self.body), self.head.version).map_err(CloseReason::Malformed)
     }
 }
 

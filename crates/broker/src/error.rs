@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use kolumn_topic_store::{CommitError, MaintenanceError, OpenError, TopicError};
 
@@ -40,8 +41,12 @@ impl StartError {
         Self::new(StartErrorKind::Settings, "the settings cannot work", error)
     }
 
-    pub(crate) fn directory(error: io::Error) -> Self {
-        Self::new(StartErrorKind::Storage, "the data directory cannot be used", error)
+    pub(crate) fn directory(dir: &Path, error: io::Error) -> Self {
+        Self::new(
+            StartErrorKind::Storage,
+            format!("the data directory `{}` cannot be used", dir.display()),
+            error,
+        )
     }
 
     pub(crate) fn open(error: OpenError) -> Self {

@@ -24,6 +24,13 @@ pub enum Event<'e> {
         /// Its address, with the port that was chosen.
         address: SocketAddr,
     },
+    /// The system allows fewer open files than the settings ask for connections; some are kept for the log.
+    ConnectionsLimited {
+        /// What the settings say.
+        asked: usize,
+        /// What holds.
+        allowed: usize,
+    },
     /// A connection was accepted.
     ConnectionOpened {
         /// The peer.
@@ -118,6 +125,13 @@ impl Observer for TracingObserver {
     fn event(&self, event: &Event<'_>) {
         match event {
             Event::Listening { address } => tracing::info!(%address, "listening"),
+            Event::ConnectionsLimited { asked, allowed } => {
+                tracing::warn!(
+                    asked,
+                    allowed,
+                    "fewer connections than asked for: the limit of open files is low"
+                );
+            }
             Event::ConnectionOpened { peer } => tracing::debug!(%peer, "connection opened"),
             Event::ConnectionRefused { peer, connections_max } => {
                 tracing::warn!(%peer, connections_max, "connection refused: too many");

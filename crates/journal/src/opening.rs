@@ -75,6 +75,14 @@ impl Opening {
         Position::new(self.recovered.end.end)
     }
 
+    /// A power of two of which the bounds of all files are multiples, of those that are there and of those to come.
+    #[must_use]
+    pub fn file_alignment(&self) -> u64 {
+        let files = self.recovered.files.iter();
+        let bounds = files.fold(self.options.file_len, |bounds, file| bounds | file.base | file.limit());
+        1 << bounds.trailing_zeros().min(63)
+    }
+
     /// What was found and done.
     #[must_use]
     pub fn report(&self) -> &OpenReport {

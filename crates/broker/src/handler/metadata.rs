@@ -122,10 +122,11 @@ async fn create(session: &Session, name: String, now: Timestamp) -> Found {
                 None => Found::Missing(Asked::Name(name), ErrorCode::LEADER_NOT_AVAILABLE),
             }
         }
-        Err(Refusal { code: code @ ErrorCode::INVALID_TOPIC_EXCEPTION, .. }) => {
-            Found::Missing(Asked::Name(name), code)
+        // Clients ask again for the leader; what asking again cannot change is said as it is.
+        Err(Refusal { code, .. }) if code.is_retriable() => {
+            Found::Missing(Asked::Name(name), ErrorCode::LEADER_NOT_AVAILABLE)
         }
-        Err(_) => Found::Missing(Asked::Name(name), ErrorCode::LEADER_NOT_AVAILABLE),
+        Err(Refusal { code, .. }) => Found::Missing(Asked::Name(name), code),
     }
 }
 

@@ -92,7 +92,7 @@ pub struct LimitSettings {
 pub struct StorageSettings {
     /// When a write is acknowledged: after the disk synced it, or after the system took it.
     pub durability: Durability,
-    /// Bytes that the log may take on disk; without it, three quarters of what is free at start.
+    /// Bytes that the log may take on disk, at least 256 MiB; without it, three quarters of what is free at start.
     pub size_limit: Option<u64>,
     /// Bytes of newest records kept in memory.
     pub tail_len_max: usize,
@@ -186,9 +186,22 @@ impl Settings {
         };
         check(!self.listen.is_empty(), "listen", "at least one address is needed")?;
         check(self.node_id >= 0, "node_id", "must not be negative")?;
-        check(!self.view.is_empty() && self.view.len() <= 249, "view", "must have 1 to 249 characters")?;
+        let twice = (1..).zip(&self.listen).any(|(next, address)| {
+            address.port() != 0 && self.listen.iter().skip(next).any(|other| other == address)
+        });
+        check(!twice, "listen", "an address must not be named twice")?;
+        let plain = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
+        check(
+            (1..=249).contains(&self.view.len()) && self.view.chars().all(plain),
+            "view",
+            "must have 1 to 249 characters of a-z, A-Z, 0-9, `.`, `_` and `-`",
+        )?;
         let topics = &self.topics;
-        check(topics.partitions_max >= 1, "topics.partitions_max", "must be at least 1")?;
+        check(
+            (1..=PARTITIONS_MAX).contains(&topics.partitions_max),
+            "topics.partitions_max",
+            "must be from 1 to 200000",
+        )?;
         check(
             (1..=topics.partitions_max).contains(&topics.default_partitions),
             "topics.default_partitions",
@@ -211,6 +224,11 @@ impl Settings {
         check(limits.slow_frame_timeout_ms >= 1, "limits.slow_frame_timeout_ms", "must be at least 1")?;
         check(limits.fetch_len_max <= 1 << 30, "limits.fetch_len_max", "must be at most 1073741824")?;
         check(
+            self.storage.size_limit.is_none_or(|limit| limit >= SIZE_LIMIT_MIN),
+            "storage.size_limit",
+            "must be at least 268435456, the room of four files of the log",
+        )?;
+        check(
             self.storage.maintenance_interval_ms >= 1,
             "storage.maintenance_interval_ms",
             "must be at least 1",
@@ -219,6 +237,11 @@ impl Settings {
         Ok(Validated { settings: self.clone(), advertised })
     }
 }
+
+/// Partitions that a store has in all, at most.
+const PARTITIONS_MAX: i32 = 200_000;
+/// The log needs four files: one that is written, the next, one in reserve and one that can be freed.
+const SIZE_LIMIT_MIN: u64 = 256 << 20;
 
 /// Settings that can work.
 #[derive(Debug, Clone)]
@@ -290,7 +313,15 @@ mod tests {
     fn values_that_cannot_work_are_refused_with_their_key() {
         refused("listen = []", "`listen`: at least one address is needed");
         refused("node_id = -1", "`node_id`: must not be negative");
-        refused("view = ''", "`view`: must have 1 to 249 characters");
+        for view in ["''", "'ü'", "'a/b'", "\"a\\u0000\""] {
+            let rule = "`view`: must have 1 to 249 characters of a-z, A-Z, 0-9, `.`, `_` and `-`";
+            refused(&format!("view = {view}"), rule);
+        }
+        let twice = "listen = ['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:1']";
+        refused(twice, "`listen`: an address must not be named twice");
+        refused("topics.partitions_max = 200001", "`topics.partitions_max`: must be from 1 to 200000");
+        let rule = "`storage.size_limit`: must be at least 268435456, the room of four files of the log";
+        refused("storage.size_limit = 268435455", rule);
         refused("advertised = 'somewhere'", "`advertised`: must be `host:port`");
         refused("advertised = '::1:9092'", "`advertised`: must be `host:port`");
         refused("limits.frame_len_max = 10", "`limits.frame_len_max`: must be from 1024 to 1073741824");
@@ -304,6 +335,13 @@ mod tests {
     fn an_advertised_address_may_be_ipv6() {
         let parsed = HostPort::parse("[::1]:9092").expect("an address");
         assert_eq!(parsed, HostPort { host: "::1".to_owned(), port: 9092 });
+    }
+
+    #[test]
+    fn bounds_are_those_of_the_store() {
+        let store = kolumn_topic_store::Settings::default();
+        assert_eq!(PARTITIONS_MAX, store.all_partitions_max);
+        assert_eq!(SIZE_LIMIT_MIN, 4 * store.file_len);
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Store {
             core,
             journal,
             prepared: Mutex::new(prepared),
-            upkeep: Mutex::new(Upkeep::new(checkpoint, now, &settings)),
+            upkeep: Mutex::new(Upkeep::new(checkpoint)),
             inflaters: Inflaters::default(),
             settings,
             epoch: LeaderEpoch::new(i32::try_from(epoch).unwrap_or(i32::MAX)),
@@ -109,8 +109,9 @@ fn recover(
 ) -> Result<Recovered, OpenError> {
     settings.validate()?;
     let options = options_for(&disk, &settings, seed)?;
-    let limits = IndexLimits::new(settings.index_len_max, settings.file_len);
     let opening = Journal::open(disk, options).map_err(|error| refused(&error))?;
+    // Files may have been written with another length: no stride may reach over the end of one.
+    let limits = IndexLimits::new(settings.index_len_max, opening.file_alignment());
     let (mut state, checkpoint) = match opening.checkpoint() {
         None => (State::new(Some(limits)), 0),
         Some((position, payload)) => {

@@ -276,3 +276,35 @@ fn closing_waits_for_what_is_under_way() {
     let opened = recorder.events.lock()[0].clone();
     assert!(opened.contains("replayed: 0,"), "the checkpoint covers everything: {opened}");
 }
+
+#[test]
+fn files_may_have_another_length_after_a_restart() {
+    for (one, two) in [(64_u64, 256_u64), (256, 64), (64, 192), (192, 256)] {
+        let settings = |kib: u64| Settings {
+            tail_len_max: 0,
+            index_len_max: 0,
+            batch_len_max: 8 << 10,
+            file_len: kib << 10,
+            ..small_settings()
+        };
+        let mut stepped = Stepped::open(settings(one));
+        let (_, topic) = stepped.topic("t", &[("retention.ms", "-1")]);
+        let sent: Vec<_> = (0..240_u8).map(|n| large(n, 4000)).collect();
+        for batch in &sent[..120] {
+            stepped.append(topic.id, batch);
+        }
+        let mut stepped = stepped.reopen(settings(two));
+        for batch in &sent[120..] {
+            stepped.append(topic.id, batch);
+        }
+        for _ in 0..2 {
+            stepped.maintain(3);
+            let stored = read_all(&stepped.store, topic.id, P0, 20_000);
+            assert_eq!(stored.len(), sent.len());
+            for ((stored, sent), offset) in stored.iter().zip(&sent).zip(0..) {
+                assert_stored(stored, sent, offset);
+            }
+            stepped = stepped.reopen(settings(two));
+        }
+    }
+}

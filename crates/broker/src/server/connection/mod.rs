@@ -71,6 +71,7 @@ enum Wake {
     Outgoing(Result<(), CloseReason>),
     BudgetFreed,
     Evicted,
+    HungUp,
     Timer,
     Phase,
 }
@@ -126,6 +127,7 @@ impl Task {
             Wake::Outgoing(progress) => progress?,
             Wake::BudgetFreed => self.starved = false,
             Wake::Evicted => return Err(CloseReason::Evicted),
+            Wake::HungUp => self.give_up_answers(),
             Wake::Timer => self.handle_timer()?,
             Wake::Phase => self.engine.stop_receiving(),
         }
@@ -146,6 +148,8 @@ impl Task {
             Phase::Running => Phase::Draining,
             Phase::Draining | Phase::Ending => Phase::Ending,
         };
+        // Where nothing is read, nothing is read from a peer that left either.
+        let may_hang_up = !wants_read && !self.ended && !self.answers.is_empty();
         let (ordered, answers) = (&mut self.ordered, &mut self.answers);
         let stream = &self.stream;
         tokio::select! {
@@ -158,6 +162,7 @@ impl Task {
             } } => Wake::Socket(ready),
             () = self.lease.freed(), if self.starved => Wake::BudgetFreed,
             () = self.lease.evicted() => Wake::Evicted,
+            () = hung_up(stream), if may_hang_up => Wake::HungUp,
             () = &mut self.timer => Wake::Timer,
             () = reached(&mut self.phase, next_phase) => Wake::Phase,
         }
@@ -228,6 +233,15 @@ impl Task {
         Ok(())
     }
 
+    /// Nobody is there to take the answers: what waits stops waiting. What was appended stays, and what the peer sent
+    /// before it left is still read up to its end.
+    fn give_up_answers(&mut self) {
+        for (slot, _) in self.answers.drain(..) {
+            self.engine.skip(slot);
+        }
+        self.release();
+    }
+
     /// Gives back to the budget what the engine no longer holds.
     fn release(&mut self) {
         self.lease.shrink(self.engine.held_len(), self.engine.partial_len() == 0);
@@ -282,4 +296,17 @@ async fn next_progress(
     .await
 }
 
+/// Resolves once the peer has closed its side of a socket from which nothing is read.
+async fn hung_up(stream: &TcpStream) {
+    // An error shows when the socket is used.
+    while let Ok(ready) = stream.ready(Interest::READABLE).await {
+        if ready.is_read_closed() {
+            return;
+        }
+        // Bytes that wait to be read keep the socket ready: it is looked at now and then.
+        tokio::time::sleep(HANG_UP_PAUSE).await;
+    }
+}
+
+const HANG_UP_PAUSE: Duration = Duration::from_secs(1);
 const TIMER_STEP_MIN: Duration = Duration::from_millis(100);
