@@ -57,6 +57,8 @@ pub(crate) struct Gate {
     pub(crate) prepared: u64,
     /// Whether the disk or the size limit refused another file.
     pub(crate) growth_refused: bool,
+    /// Why it did, if for another reason than a lack of space.
+    pub(crate) growth_error: Option<String>,
     /// Whether an append was refused for lack of a file since the writer last tried to make one.
     pub(crate) growth_wanted: bool,
     /// Whether an append was refused since room was last told.

@@ -99,7 +99,7 @@ pub struct Entry {
 }
 
 /// How much of the log's space is taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Space {
     /// Bytes of the files that hold log. Spare files are not counted.
@@ -110,6 +110,8 @@ pub struct Space {
     pub disk_free: Option<u64>,
     /// Bytes admitted and not yet committed, each entry in whole blocks.
     pub queue_len: usize,
+    /// Why the disk refused the last file that was to be made, if it was not for a lack of space. It is tried again.
+    pub growth_error: Option<String>,
 }
 
 /// An open log. Cloning is cheap; all clones are the same log.
@@ -267,13 +269,24 @@ impl Journal {
     pub fn space(&self) -> Space {
         let shared = self.shared();
         let used = shared.files.read().iter().map(|file| file.len).sum();
-        let reserved = shared.gate.lock().reserved;
+        let (reserved, growth_error) = {
+            let gate = shared.gate.lock();
+            (gate.reserved, gate.growth_error.clone())
+        };
         Space {
             used,
             limit: shared.options.size_limit,
             disk_free: shared.disk.free_space().ok(),
             queue_len: crate::position::in_memory(reserved),
+            growth_error,
         }
+    }
+
+    /// [`Space::growth_error`] alone, which asks nobody: what tells a log without files from one without space when
+    /// [`admit`](Self::admit) answers [`Full`](AdmitErrorKind::Full).
+    #[must_use]
+    pub fn growth_error(&self) -> Option<String> {
+        self.shared().gate.lock().growth_error.clone()
     }
 
     /// The end of the last committed group; a position for a checkpoint.

@@ -64,25 +64,25 @@ impl Spares {
         self.next.is_some()
     }
 
-    /// Makes one more spare. `false` if the disk is full.
+    /// Makes one more spare. `false` if the disk is full; other errors leave the log as it is.
     pub(crate) fn grow(&mut self, shared: &Shared) -> io::Result<bool> {
         let id = self.take_id();
         let name = Name::Spare(id).to_string();
         let made = shared.disk.create(&name).and_then(|handle| {
             handle.preallocate(shared.options.file_len)?;
+            shared.disk.sync_dir()?;
             Ok(handle)
         });
         match made {
             Ok(handle) => {
-                shared.disk.sync_dir()?;
                 self.blank.push_back(Spare { id, handle, generation: 0 });
                 Ok(true)
             }
-            Err(error) if is_full(&error) => {
-                crate::checkpoint::remove_if_there(&shared.disk, &name)?;
-                Ok(false)
+            Err(error) => {
+                // What was begun must not take space: this is tried again and again.
+                let removed = crate::checkpoint::remove_if_there(&shared.disk, &name);
+                if is_full(&error) { removed.map(|()| false) } else { Err(error) }
             }
-            Err(error) => Err(error),
         }
     }
 

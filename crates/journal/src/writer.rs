@@ -307,9 +307,11 @@ impl Writer {
         let shared = &self.shared;
         let count = shared.files.read().len() + spares.len() + 1;
         let within = (count as u64).saturating_mul(shared.options.file_len) <= shared.options.size_limit;
-        // An error other than a full disk is met again where it matters; here it only means that there is no file.
-        let grown = within && spares.grow(shared).unwrap_or(false);
+        let made = if within { spares.grow(shared) } else { Ok(false) };
+        let grown = matches!(made, Ok(true));
         let mut gate = shared.gate.lock();
+        // No failure of the log, which has written all that it admitted: but who has to make room wants to know.
+        gate.growth_error = made.err().map(|error| error.to_string());
         gate.growth_wanted = gate.growth_wanted && !grown;
         gate.growth_refused = !grown;
         gate.prepared += u64::from(grown);

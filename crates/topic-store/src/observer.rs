@@ -94,6 +94,13 @@ pub enum Event<'a> {
     },
     /// The use of space crossed one of its marks.
     Pressure(Pressure),
+    /// The disk refuses the log another file, for another reason than a lack of space. It is tried again; when the files
+    /// there are have been filled, appends are refused as if the log were full.
+    #[non_exhaustive]
+    GrowthFailed {
+        /// What the disk said.
+        cause: &'a str,
+    },
     /// The log has failed and only answers reads from now on.
     #[non_exhaustive]
     Failed {

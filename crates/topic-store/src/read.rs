@@ -57,6 +57,9 @@ pub enum ReadOutcome {
 pub struct Read {
     /// The partition's offsets when the batches were chosen.
     pub offsets: PartitionOffsets,
+    /// The offset after the last batch; the one asked for if there is none. Below the high watermark, more is there
+    /// than the limits of the request allowed.
+    pub next_offset: Offset,
     /// The sum of the slices' lengths.
     pub len: usize,
     /// The batches in order.

@@ -44,7 +44,7 @@ pub struct Settings {
     pub checkpoint_distance: u64,
     /// Bytes carried to the head in one round of maintenance, at most.
     pub carry_len_max: u64,
-    /// Pause between two looks at what retention may delete; without one while space is short.
+    /// Pause between two looks at what retention may delete; without one while space is short or after an open.
     pub retention_interval_ms: i64,
     /// How long the window of a silent producer is kept.
     pub producer_expiration_ms: i64,

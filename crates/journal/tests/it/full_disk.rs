@@ -1,10 +1,12 @@
 //! A full disk is met at admission and nowhere else, and what frees files still works on it.
 
+use std::io;
+
 use bytes::Bytes;
-use kolumn_journal::sim::SimDisk;
+use kolumn_journal::sim::{CallKind, SimDisk};
 use kolumn_journal::{AdmitErrorKind, Class, Options};
 
-use crate::support::{Chance, Stepped, append, open, replayed, small};
+use crate::support::{Chance, Stepped, append, names, open, replayed, small};
 
 /// Fills the log with entries of these lengths until it says that it is full; returns how many it took.
 fn fill_up(log: &mut Stepped, mut len: impl FnMut() -> usize) -> usize {
@@ -105,8 +107,45 @@ fn a_disk_that_gets_room_from_elsewhere_is_tried_again() {
     fill_up(&mut log, || 3000);
     let rooms = *log.recorder.rooms.lock();
     assert_eq!(append(&log.journal, &[0; 3000]), Err(AdmitErrorKind::Full));
+    assert_eq!(log.journal.space().growth_error, None, "it is full, and nothing else");
     sim.set_capacity(u64::MAX);
     log.stepper.idle();
     assert!(*log.recorder.rooms.lock() > rooms);
     assert!(append(&log.journal, &[0; 3000]).is_ok());
+}
+
+#[test]
+fn a_disk_that_refuses_files_for_another_reason_is_quoted_and_tried_again() {
+    for kind in [CallKind::Create, CallKind::Preallocate] {
+        let sim = SimDisk::new(1);
+        let mut log = Stepped::start(&sim, &small());
+        sim.fail(kind, 1, io::ErrorKind::NotFound);
+        fill_up(&mut log, || 3000);
+        assert_eq!(append(&log.journal, &[0; 3000]), Err(AdmitErrorKind::Full), "{kind:?}");
+        let cause = log.journal.growth_error().expect("the disk was not full");
+        assert!(cause.contains(&io::Error::from(io::ErrorKind::NotFound).to_string()), "{cause}");
+        assert_eq!(log.journal.space().growth_error, Some(cause.clone()));
+        let left = (names(&sim, ".log").len(), names(&sim, ".spare").len());
+        for _ in 0..3 {
+            sim.fail(kind, 1, io::ErrorKind::NotFound);
+            log.stepper.idle();
+            assert_eq!(log.journal.growth_error().as_ref(), Some(&cause));
+        }
+        assert_eq!(
+            (names(&sim, ".log").len(), names(&sim, ".spare").len()),
+            left,
+            "nothing is left lying about"
+        );
+        sim.set_capacity(sim.used());
+        log.stepper.idle();
+        assert_eq!(log.journal.growth_error(), None, "now it is full");
+        assert_eq!(append(&log.journal, &[0; 3000]), Err(AdmitErrorKind::Full));
+        sim.set_capacity(u64::MAX);
+        let rooms = *log.recorder.rooms.lock();
+        log.stepper.idle();
+        assert!(*log.recorder.rooms.lock() > rooms, "room is told");
+        assert_eq!(log.journal.growth_error(), None);
+        assert!(append(&log.journal, &[0; 3000]).is_ok());
+        assert!(log.recorder.failures.lock().is_empty(), "the log has not failed");
+    }
 }

@@ -40,6 +40,10 @@ impl Store {
     ///
     /// # Errors
     /// See [`AppendErrorKind`](crate::AppendErrorKind). Nothing was assigned then.
+    ///
+    /// # Blocking
+    /// Never on the disk, but for as long as it takes to walk the records: a batch of a kilobyte may inflate to
+    /// [`inflated_len_max`](crate::Settings::inflated_len_max). See [`Store::append_bounded`].
     #[expect(
         clippy::needless_pass_by_value,
         reason = "the caller hands its handle on the bytes over to the log"
@@ -51,16 +55,63 @@ impl Store {
         batch: Bytes,
         now: Timestamp,
     ) -> Result<Commit<Appended>, AppendError> {
-        let (found, log_start_offset) = self.target(topic, partition)?;
-        let config = &found.config;
-        let max = config.max_message_bytes().min(self.inner.settings.batch_len_max);
-        if batch.len() > max {
-            let text = format!("the batch has {} bytes, the topic allows {max}", batch.len());
-            return Err(AppendError::new(Kind::TooLarge { len: batch.len(), max }, text));
+        let target = self.target(topic, partition)?;
+        let parsed = target.parse(&batch)?;
+        let summary = self.walk(&parsed, self.inner.settings.inflated_len_max)?;
+        self.append_walked(&target, &batch, &parsed, &summary, now)
+    }
+
+    /// Like [`Store::append`], but walks at most `walk_len` bytes of records, counted as they are when inflated, and takes
+    /// what it walked off it; after a batch whose records are refused nothing of it is left.
+    ///
+    /// `None` if the batch has more: nothing was assigned, and the caller appends it with [`Store::append`] where it may
+    /// take its time, before whatever has to come after it.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the caller hands its handle on the bytes over to the log"
+    )]
+    pub fn append_bounded(
+        &self,
+        topic: TopicId,
+        partition: PartitionIndex,
+        batch: Bytes,
+        now: Timestamp,
+        walk_len: &mut usize,
+    ) -> Result<Option<Commit<Appended>>, AppendError> {
+        let target = self.target(topic, partition)?;
+        let parsed = target.parse(&batch)?;
+        // What inflates to less than it has is nothing that a producer would have compressed.
+        if parsed.payload().len() > *walk_len {
+            return Ok(None);
         }
-        let parsed = parse_single(&batch)?;
-        let (mut header, max_timestamp) = self.judge_records(&parsed, config, now)?;
-        let run = ProducerRun::of(&parsed);
+        let inflated_len_max = self.inner.settings.inflated_len_max;
+        let bound = std::mem::take(walk_len);
+        let summary = match self.walk(&parsed, bound.min(inflated_len_max)) {
+            Err(error) if bound < inflated_len_max && matches!(error.kind(), Kind::TooLarge { .. }) => {
+                return Ok(None);
+            }
+            walked => walked?,
+        };
+        *walk_len = bound.saturating_sub(summary.uncompressed_len);
+        self.append_walked(&target, &batch, &parsed, &summary, now).map(Some)
+    }
+
+    /// Assigns what a batch whose records are well formed gets, and writes it.
+    fn append_walked(
+        &self,
+        target: &Target,
+        batch: &Bytes,
+        parsed: &Batch<'_>,
+        summary: &Summary,
+        now: Timestamp,
+    ) -> Result<Commit<Appended>, AppendError> {
+        let Target { topic, partition, log_start_offset, .. } = *target;
+        let config = &target.found.config;
+        let (mut header, max_timestamp) = judge_records(parsed, summary, config, now)?;
+        let run = ProducerRun::of(parsed);
         let log_append_time =
             |appended| (config.timestamp_kind() == TimestampKind::LogAppendTime).then_some(appended);
 
@@ -78,7 +129,7 @@ impl Store {
         if base_offset.checked_add(i64::from(parsed.record_count())).is_none() {
             return Err(AppendError::new(Kind::InvalidRecord, "the partition's offsets are used up"));
         }
-        let refused = |refusal| AppendError::refused(refusal, batch.len(), max);
+        let refused = |refusal| AppendError::refused(&refusal, batch.len(), target.len_max);
         let admission = self.inner.admit(BATCH_AT + batch.len(), Class::Data).map_err(refused)?;
         let leader_epoch = self.inner.epoch.value();
         let assigned = patch::set_base_offset(&mut header, base_offset)
@@ -112,12 +163,14 @@ impl Store {
         Ok(self.inner.core.waiting.commit(sequence, answer))
     }
 
-    /// The topic's settings and the partition's start, if both exist.
-    fn target(&self, topic: TopicId, partition: PartitionIndex) -> Result<(Arc<Topic>, Offset), AppendError> {
+    /// The topic and the partition's start, if both exist.
+    fn target(&self, topic: TopicId, partition: PartitionIndex) -> Result<Target, AppendError> {
         let applied = self.inner.core.applied.read();
         let found = applied.topic(topic).ok_or_else(unknown_topic)?;
         let log_start = found.partition(partition).ok_or_else(unknown_partition)?.log_start;
-        Ok((Arc::clone(&found.topic), Offset::new(log_start)))
+        let found = Arc::clone(&found.topic);
+        let len_max = found.config.max_message_bytes().min(self.inner.settings.batch_len_max);
+        Ok(Target { topic, partition, found, log_start_offset: Offset::new(log_start), len_max })
     }
 
     fn is_durable(&self, topic: TopicId, partition: PartitionIndex, offset: i64) -> bool {
@@ -125,51 +178,74 @@ impl Store {
         applied.partition(topic, partition).is_some_and(|found| offset < found.next)
     }
 
-    /// Walks every record, and gives the header under which the batch is stored with its greatest timestamp.
-    fn judge_records(
-        &self,
-        batch: &Batch<'_>,
-        config: &TopicConfig,
-        now: Timestamp,
-    ) -> Result<([u8; HEADER_LEN], i64), AppendError> {
-        let limits = RecordLimits::default().with_inflated_len_max(self.inner.settings.inflated_len_max);
-        let summary =
-            self.inner.inflaters.with(|inflater| validate(batch, inflater, &limits)).map_err(|error| {
-                let kind = match error.kind() {
-                    ValidateErrorKind::Corrupt => Kind::Corrupt,
-                    ValidateErrorKind::UnsupportedCompression => Kind::UnsupportedCompression,
-                    ValidateErrorKind::TooLarge => {
-                        let len = batch.bytes().len();
-                        Kind::TooLarge { len, max: self.inner.settings.inflated_len_max }
-                    }
-                    _ => Kind::InvalidRecord,
-                };
-                let refused = AppendError::new(kind, error);
-                match error.record_index() {
-                    Some(index) => refused.at_record(index),
-                    None => refused,
+    /// Walks every record.
+    fn walk(&self, batch: &Batch<'_>, inflated_len_max: usize) -> Result<Summary, AppendError> {
+        let limits = RecordLimits::default().with_inflated_len_max(inflated_len_max);
+        self.inner.inflaters.with(|inflater| validate(batch, inflater, &limits)).map_err(|error| {
+            let kind = match error.kind() {
+                ValidateErrorKind::Corrupt => Kind::Corrupt,
+                ValidateErrorKind::UnsupportedCompression => Kind::UnsupportedCompression,
+                ValidateErrorKind::TooLarge => {
+                    Kind::TooLarge { len: batch.bytes().len(), max: inflated_len_max }
                 }
-            })?;
-        if batch.attributes().is_transactional() {
-            return Err(AppendError::new(Kind::InvalidRecord, "transactions are not supported"));
-        }
-        if let Some(index) = summary.null_key_index.filter(|_| config.compacts()) {
-            let text = "a compacted topic takes no record without a key";
-            return Err(AppendError::new(Kind::InvalidRecord, text).at_record(index));
-        }
-        match config.timestamp_kind() {
-            TimestampKind::LogAppendTime => {
-                Ok((patch::log_append_time_header(batch, now.value()), now.value()))
+                _ => Kind::InvalidRecord,
+            };
+            let refused = AppendError::new(kind, error);
+            match error.record_index() {
+                Some(index) => refused.at_record(index),
+                None => refused,
             }
-            TimestampKind::CreateTime => {
-                judge_times(&summary, config, now)?;
-                let header = if summary.header_max_timestamp_is_right {
-                    *batch.header()
-                } else {
-                    patch::max_timestamp_header(batch, summary.max_timestamp)
-                };
-                Ok((header, summary.max_timestamp))
-            }
+        })
+    }
+}
+
+/// Where a batch shall go.
+struct Target {
+    topic: TopicId,
+    partition: PartitionIndex,
+    found: Arc<Topic>,
+    log_start_offset: Offset,
+    /// The longest batch that it takes.
+    len_max: usize,
+}
+
+impl Target {
+    /// The one batch that these bytes are, if the topic takes one of this length.
+    fn parse<'b>(&self, batch: &'b [u8]) -> Result<Batch<'b>, AppendError> {
+        let (len, max) = (batch.len(), self.len_max);
+        if len > max {
+            let text = format!("the batch has {len} bytes, the topic allows {max}");
+            return Err(AppendError::new(Kind::TooLarge { len, max }, text));
+        }
+        parse_single(batch)
+    }
+}
+
+/// Holds the records against the topic's settings, and gives the header under which the batch is stored with its greatest
+/// timestamp.
+fn judge_records(
+    batch: &Batch<'_>,
+    summary: &Summary,
+    config: &TopicConfig,
+    now: Timestamp,
+) -> Result<([u8; HEADER_LEN], i64), AppendError> {
+    if batch.attributes().is_transactional() {
+        return Err(AppendError::new(Kind::InvalidRecord, "transactions are not supported"));
+    }
+    if let Some(index) = summary.null_key_index.filter(|_| config.compacts()) {
+        let text = "a compacted topic takes no record without a key";
+        return Err(AppendError::new(Kind::InvalidRecord, text).at_record(index));
+    }
+    match config.timestamp_kind() {
+        TimestampKind::LogAppendTime => Ok((patch::log_append_time_header(batch, now.value()), now.value())),
+        TimestampKind::CreateTime => {
+            judge_times(summary, config, now)?;
+            let header = if summary.header_max_timestamp_is_right {
+                *batch.header()
+            } else {
+                patch::max_timestamp_header(batch, summary.max_timestamp)
+            };
+            Ok((header, summary.max_timestamp))
         }
     }
 }

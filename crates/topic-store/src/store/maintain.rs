@@ -32,17 +32,22 @@ pub(super) struct Upkeep {
     /// When producers are looked through again.
     expiry_due: Timestamp,
     level: PressureLevel,
+    /// Why the log gets no further file, as it was told.
+    growth_error: Option<String>,
     /// The last entry of the last carrying; until it is durable nothing more is carried.
     carried: Option<u64>,
 }
 
 impl Upkeep {
-    pub(super) fn new(checkpoint: u64, now: Timestamp, settings: &Settings) -> Self {
+    /// The first round looks at everything: a store that is opened often would come to nothing if each opening began
+    /// with a pause.
+    pub(super) const fn new(checkpoint: u64, now: Timestamp) -> Self {
         Self {
             checkpoint,
-            retention_due: retention_after(now, settings),
-            expiry_due: expiry_after(now, settings),
+            retention_due: now,
+            expiry_due: now,
             level: PressureLevel::Normal,
+            growth_error: None,
             carried: None,
         }
     }
@@ -85,13 +90,24 @@ impl Store {
         if let Some(file) = retention::file_to_carry(&files, &live, pressure.level) {
             self.carry(&mut upkeep, &file)?;
         }
-        self.inner.refresh_space();
+        self.tell_space(&mut upkeep);
+        Ok(())
+    }
+
+    /// Tells what has changed about the log's space.
+    fn tell_space(&self, upkeep: &mut Upkeep) {
+        let space = self.inner.refresh_space();
+        if space.growth_error != upkeep.growth_error {
+            upkeep.growth_error = space.growth_error;
+            if let Some(cause) = &upkeep.growth_error {
+                self.inner.core.observer.event(&Event::GrowthFailed { cause });
+            }
+        }
         let pressure = self.pressure();
         if pressure.level != upkeep.level {
             upkeep.level = pressure.level;
             self.inner.core.observer.event(&Event::Pressure(pressure));
         }
-        Ok(())
     }
 
     /// Writes a checkpoint of everything that is durable. Blocks.

@@ -7,12 +7,13 @@ mod reader;
 mod time;
 mod topics;
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kolumn_journal::{AdmitErrorKind, Class, Journal};
+use kolumn_journal::{AdmitErrorKind, Class, Journal, Space};
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -221,7 +222,7 @@ impl Inner {
         self.journal.admit(len, class).map_err(|error| match error.kind() {
             AdmitErrorKind::Full => {
                 self.core.is_full.store(true, Ordering::Release);
-                Refusal::Full
+                Refusal::Full { growth_error: self.journal.growth_error() }
             }
             AdmitErrorKind::Busy => Refusal::Busy,
             AdmitErrorKind::TooLarge => Refusal::TooLarge,
@@ -230,9 +231,10 @@ impl Inner {
     }
 
     /// Looks at the log's space anew.
-    fn refresh_space(&self) {
+    fn refresh_space(&self) -> Space {
         let space = self.journal.space();
         *self.space.lock() = (space.used, space.limit);
+        space
     }
 
     /// A commit of something that is durable already, or will be with the newest entry at the latest.
@@ -245,29 +247,35 @@ impl Inner {
 }
 
 /// The journal does not take an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Refusal {
-    Full,
+    Full {
+        /// Why there is no further file, if not for want of space.
+        growth_error: Option<String>,
+    },
     Busy,
     TooLarge,
     ReadOnly,
 }
 
 impl Refusal {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::Full => "the log's space is used up",
+    fn text(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
+            Self::Full { growth_error: Some(cause) } => {
+                return Cow::Owned(format!("the disk refuses the log another file: {cause}"));
+            }
+            Self::Full { growth_error: None } => "the log's space is used up",
             Self::Busy => "too much is waiting for the disk",
             Self::TooLarge => "the entry is larger than the log takes",
             Self::ReadOnly => "the log has failed and is read-only",
-        }
+        })
     }
 }
 
 impl From<Refusal> for TopicError {
     fn from(refusal: Refusal) -> Self {
         let kind = match refusal {
-            Refusal::Full | Refusal::TooLarge => TopicErrorKind::Full,
+            Refusal::Full { .. } | Refusal::TooLarge => TopicErrorKind::Full,
             Refusal::Busy => TopicErrorKind::Busy,
             Refusal::ReadOnly => TopicErrorKind::ReadOnly,
         };
@@ -276,9 +284,9 @@ impl From<Refusal> for TopicError {
 }
 
 impl AppendError {
-    fn refused(refusal: Refusal, len: usize, max: usize) -> Self {
+    fn refused(refusal: &Refusal, len: usize, max: usize) -> Self {
         let kind = match refusal {
-            Refusal::Full => AppendErrorKind::Full,
+            Refusal::Full { .. } => AppendErrorKind::Full,
             Refusal::TooLarge => AppendErrorKind::TooLarge { len, max },
             Refusal::Busy => AppendErrorKind::Busy,
             Refusal::ReadOnly => AppendErrorKind::ReadOnly,

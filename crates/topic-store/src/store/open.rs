@@ -89,7 +89,7 @@ impl Store {
             core,
             journal,
             prepared: Mutex::new(prepared),
-            upkeep: Mutex::new(Upkeep::new(checkpoint)),
+            upkeep: Mutex::new(Upkeep::new(checkpoint, now)),
             inflaters: Inflaters::default(),
             settings,
             epoch: LeaderEpoch::new(i32::try_from(epoch).unwrap_or(i32::MAX)),

@@ -9,7 +9,7 @@ use kolumn_journal::{FilePin, Position};
 use crate::core::decode;
 use crate::entry::{BATCH_AT, Entry};
 use crate::error::{ReadError, ReadErrorKind};
-use crate::ids::{PartitionIndex, TopicId};
+use crate::ids::{Offset, PartitionIndex, TopicId};
 use crate::read::{PartitionOffsets, Read, ReadOutcome, ReadRequest, Slice};
 use crate::state::Place;
 use crate::state::index::Span;
@@ -222,13 +222,14 @@ pub(super) fn again_if_gone<T>(mut look: impl FnMut() -> Result<T, ReadError>) -
 /// An answer as it grows.
 struct Answer<'a> {
     request: &'a ReadRequest,
+    next: i64,
     len: usize,
     slices: Vec<Slice>,
 }
 
 impl<'a> Answer<'a> {
-    const fn new(request: &'a ReadRequest) -> Self {
-        Self { request, len: 0, slices: Vec::new() }
+    fn new(request: &'a ReadRequest) -> Self {
+        Self { request, next: request.offset.value(), len: 0, slices: Vec::new() }
     }
 
     /// Takes a batch if it fits; says whether the next one may be tried.
@@ -239,13 +240,14 @@ impl<'a> Answer<'a> {
             return false;
         }
         self.len = len;
+        self.next = found.last.saturating_add(1);
         let core = Arc::clone(&store.inner.core);
         self.slices.push(Slice::new(core, found.pin.clone(), found.position, found.len));
         true
     }
 
     fn into_read(self, offsets: PartitionOffsets) -> Read {
-        Read { offsets, len: self.len, slices: self.slices }
+        Read { offsets, next_offset: Offset::new(self.next), len: self.len, slices: self.slices }
     }
 }
 

@@ -94,6 +94,18 @@ fn sequences_wrap_to_zero_also_inside_a_batch_and_across_a_restart() {
 }
 
 #[test]
+fn silent_producers_are_looked_for_in_the_first_round_after_an_open() {
+    let settings = || Settings { producer_expiration_ms: 1_000_000, ..small_settings() };
+    let mut stepped = Stepped::open(settings());
+    let (_, topic) = stepped.topic("t", &[]);
+    stepped.append(topic.id, &batch_of(1, 0, 0, 1));
+    stepped.later(1_000_001);
+    let mut stepped = stepped.reopen(settings());
+    stepped.maintain(1);
+    assert_eq!(stepped.recorder.count("ProducersExpired"), 1);
+}
+
+#[test]
 fn a_silent_producers_window_expires_and_it_may_begin_anywhere() {
     let settings = Settings { producer_expiration_ms: 1000, ..small_settings() };
     let mut stepped = Stepped::open(settings.clone());

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod append_and_read;
+mod bounded;
 mod concurrency;
 mod idempotent_producer;
 mod model;

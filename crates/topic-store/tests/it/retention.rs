@@ -61,6 +61,7 @@ fn retention_looks_after_its_pause_or_when_space_is_short() {
     };
     let mut stepped = Stepped::open(settings);
     let (_, topic) = stepped.topic("t", &[("retention.ms", "1000")]);
+    stepped.maintain(1);
     stepped.append(topic.id, &batch_at(5, &[b"old already"]));
     let start = |stepped: &Stepped| stepped.store.offsets(topic.id, P0).expect("known").log_start.value();
     stepped.later(59_000);
@@ -75,6 +76,27 @@ fn retention_looks_after_its_pause_or_when_space_is_short() {
     }
     stepped.maintain(2);
     assert!(start(&stepped) > 1);
+}
+
+#[test]
+fn retention_looks_in_the_first_round_after_an_open() {
+    let settings = || kolumn_topic_store::Settings {
+        retention_interval_ms: i64::MAX,
+        producer_expiration_ms: 1_000_000,
+        ..small_settings()
+    };
+    let mut stepped = Stepped::open(settings());
+    let (_, topic) = stepped.topic("t", &[("retention.ms", "1000")]);
+    stepped.maintain(1);
+    for round in 0..3 {
+        let sent = batch_at(stepped.now.value(), &[b"will be old"]);
+        stepped.append(topic.id, &sent);
+        stepped.later(2000);
+        stepped = stepped.reopen(settings());
+        stepped.maintain(1);
+        let offsets = stepped.store.offsets(topic.id, P0).expect("known");
+        assert_eq!(offsets.log_start.value(), round + 1, "however short each life is");
+    }
 }
 
 #[test]

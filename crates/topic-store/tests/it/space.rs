@@ -176,3 +176,31 @@ fn a_round_carries_no_more_than_its_limit() {
     let carried: Vec<_> = events.iter().filter(|event| event.starts_with("Carried")).collect();
     assert!(carried.iter().all(|event| event.contains("batches: 1,")), "{carried:?}");
 }
+
+#[test]
+fn a_disk_that_refuses_files_for_another_reason_is_quoted() {
+    let mut stepped = Stepped::open(small_settings());
+    let (_, topic) = stepped.topic("t", &[]);
+    stepped.disk.fail(CallKind::Create, 1, std::io::ErrorKind::NotFound);
+    let cause = std::io::Error::from(std::io::ErrorKind::NotFound).to_string();
+    let sent = large(1, 30_000);
+    let refused = loop {
+        match stepped.store.append(topic.id, P0, sent.clone(), NOW) {
+            Ok(commit) => drop(stepped.done(commit)),
+            Err(error) if error.kind() == AppendErrorKind::Busy => stepped.settle(),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused.kind(), AppendErrorKind::Full, "which clients retry");
+    assert!(refused.message().contains(&cause), "{refused}");
+    for _ in 0..2 {
+        stepped.store.maintain(stepped.now).expect("the log has not failed");
+    }
+    assert_eq!(stepped.recorder.count("GrowthFailed"), 1, "told once");
+    let told = stepped.recorder.events.lock().join(" ");
+    assert!(told.contains(&cause), "{told}");
+    stepped.stepper.idle();
+    stepped.maintain(1);
+    assert_eq!(stepped.append(topic.id, &sent).log_start_offset.value(), 0);
+    assert_eq!(stepped.recorder.count("GrowthFailed"), 1);
+}
