@@ -155,6 +155,9 @@ fn trace_store(event: &StoreEvent<'_>) {
         StoreEvent::Failed { cause, .. } => {
             tracing::error!(cause, "the log failed: it is read-only from now on");
         }
+        StoreEvent::GrowthFailed { cause, .. } => {
+            tracing::error!(cause, "the disk refuses the log another file");
+        }
         StoreEvent::Pressure(pressure) if pressure.level >= PressureLevel::Half => {
             let (used, limit) = (pressure.used, pressure.limit);
             tracing::warn!(level = ?pressure.level, used, limit, "the log runs out of space");

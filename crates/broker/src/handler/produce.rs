@@ -4,8 +4,14 @@
 //! decode -> refuse what breaks the request -> append each partition (in order; waits for room) -> await durability
 //! ```
 //! Only the last step overlaps with later requests of the same connection. `acks=1` is answered like `acks=all`.
+//!
+//! Records are walked on the runtime's thread up to a bound for each request. What is left then, and what has to wait for
+//! room, is appended on threads for blocking work, of which only so many walk at the same time: small batches that inflate
+//! to much take their time from each other, not from other requests.
 
-use std::sync::Arc;
+use std::ops::ControlFlow;
+use std::sync::{Arc, LazyLock};
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,12 +24,13 @@ use kolumn_kafka_wire::{ErrorCode, Str, Uuid};
 use kolumn_topic_store::{
     AppendError, AppendErrorKind, Appended, Commit, PartitionIndex, PressureLevel, Store, Timestamp, TopicId,
 };
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::room;
 use crate::api::PRODUCE_REFUSED_MAX;
 use crate::bridge::{errors, ids};
-use crate::context::Session;
+use crate::context::{Phase, Session, reached};
 use crate::dispatch::{Answer, Head, Request, Started};
 use crate::observer::CloseReason;
 
@@ -84,14 +91,25 @@ pub(crate) fn start(
     let pressure = session.store().pressure();
     // A full log needs no throttle: the append itself waits for room, and goes on as soon as there is some.
     let throttle = if pressure.level < PressureLevel::Full { pressure.throttle } else { Duration::ZERO };
-    if throttle.is_zero() && work.append(session.store(), request.head.version, now).is_ok() {
-        return Ok(work.finish(request.head));
+    let head = request.head;
+    let mut walk_len = WALK_LEN_INLINE;
+    if throttle.is_zero() && work.append_inline(session.store(), head.version, now, &mut walk_len) {
+        if WALK_LEN_INLINE - walk_len <= WALK_LEN_UNNOTICED {
+            return Ok(work.finish(head));
+        }
+        // Many of these in a row would add up: others have their turn before the connection's next request.
+        return Ok(Started::Ordered(Box::pin(async move {
+            tokio::task::yield_now().await;
+            work.finish(head)
+        })));
     }
-    let (session, head) = (Arc::clone(session), request.head);
+    let session = Arc::clone(session);
     Ok(Started::Ordered(Box::pin(async move {
         tokio::time::sleep(throttle).await;
-        work.append_with_patience(&session, head.version, now).await;
-        work.finish(head)
+        match work.append_with_patience(&session, head.version, now).await {
+            Ok(work) => work.finish(head),
+            Err(reason) => Started::Now(Err(reason)),
+        }
     })))
 }
 
@@ -140,31 +158,90 @@ impl Work {
         Ok(work)
     }
 
-    /// Appends what has not been appended; stops where the store has no room.
-    fn append(&mut self, store: &Store, version: i16, now: Timestamp) -> Result<(), AppendError> {
+    /// Appends partitions in order until `attempt` gives one no outcome.
+    fn append_while<S>(
+        &mut self,
+        version: i16,
+        mut attempt: impl FnMut(TopicId, PartitionIndex, Bytes) -> Result<Commit<Appended>, Stop<S>>,
+    ) -> ControlFlow<S> {
         while let Some(partition) = self.partitions.get_mut(self.next) {
-            let outcome = match partition.append(store, version, now) {
-                Err(AttemptError::Room(error)) => return Err(error),
-                Err(AttemptError::Fault(fault)) => Err(fault),
-                Ok(commit) => Ok(commit),
+            let index = PartitionIndex::new(partition.index);
+            let outcome = match partition.batch(version) {
+                Err(fault) => Err(fault),
+                Ok((topic, batch)) => match attempt(topic, index, batch) {
+                    Err(Stop::Later(why)) => return ControlFlow::Break(why),
+                    Err(Stop::Fault(fault)) => Err(fault),
+                    Ok(commit) => Ok(commit),
+                },
             };
             partition.settle(outcome);
             self.next += 1;
         }
-        Ok(())
+        ControlFlow::Continue(())
     }
 
-    /// Appends the rest; where the store has no room until the client's time is up, its answer says so.
-    async fn append_with_patience(&mut self, session: &Session, version: i16, now: Timestamp) {
-        let deadline = self.deadline;
-        while let Err(error) =
-            room::until_room(session, deadline, |store| self.append(store, version, now), |_| true).await
-        {
-            if let Some(partition) = self.partitions.get_mut(self.next) {
+    /// Appends what can be appended at once without walking more than this. Tells whether that was everything.
+    fn append_inline(&mut self, store: &Store, version: i16, now: Timestamp, walk_len: &mut usize) -> bool {
+        let appended = self.append_while(version, |topic, index, batch| {
+            let appended = store.append_bounded(topic, index, batch, now, walk_len);
+            match appended.map_err(Stop::of) {
+                Ok(Some(commit)) => Ok(commit),
+                Ok(None) | Err(Stop::Later(_)) => Err(Stop::Later(())),
+                Err(Stop::Fault(fault)) => Err(Stop::Fault(fault)),
+            }
+        });
+        appended.is_continue()
+    }
+
+    /// Appends the rest, however long it takes; stops where the store has no room.
+    fn append(&mut self, store: &Store, version: i16, now: Timestamp) -> Option<AppendError> {
+        self.append_while(version, |topic, index, batch| {
+            store.append(topic, index, batch, now).map_err(Stop::of)
+        })
+        .break_value()
+    }
+
+    /// Appends the rest off the runtime; where the store has no room until the client's time is up, its answer says so.
+    async fn append_with_patience(
+        mut self,
+        session: &Session,
+        version: i16,
+        now: Timestamp,
+    ) -> Result<Self, CloseReason> {
+        let mut phase = session.context.phase.clone();
+        loop {
+            // Registered before the attempt, so that room made in between is not missed.
+            let room = session.store().space_changed();
+            let refused;
+            (self, refused) = self.append_off_runtime(session.store().clone(), version, now).await?;
+            let Some(error) = refused else { return Ok(self) };
+            let gone_on = tokio::select! {
+                () = room => true,
+                () = tokio::time::sleep_until(self.deadline) => false,
+                () = reached(&mut phase, Phase::Draining) => false,
+            };
+            if !gone_on && let Some(partition) = self.partitions.get_mut(self.next) {
                 partition.settle(Err(Fault::from(error)));
                 self.next += 1;
             }
         }
+    }
+
+    async fn append_off_runtime(
+        mut self,
+        store: Store,
+        version: i16,
+        now: Timestamp,
+    ) -> Result<(Self, Option<AppendError>), CloseReason> {
+        let failed = |error: &dyn std::error::Error| CloseReason::Answer(error.to_string());
+        let permit = Arc::clone(&WALKERS).acquire_owned().await.map_err(|error| failed(&error))?;
+        let appended = tokio::task::spawn_blocking(move || {
+            // Kept here: the walk goes on when the connection ends before it.
+            let _permit = permit;
+            let refused = self.append(&store, version, now);
+            (self, refused)
+        });
+        appended.await.map_err(|error| failed(&error))
     }
 
     fn finish(self, head: Head) -> Started {
@@ -196,26 +273,31 @@ impl Work {
     }
 }
 
-enum AttemptError {
-    /// The store has no room now.
-    Room(AppendError),
+/// Why an attempt did not append a batch.
+enum Stop<L> {
+    /// It can succeed later.
+    Later(L),
     Fault(Fault),
 }
 
+impl Stop<AppendError> {
+    fn of(error: AppendError) -> Self {
+        match error.kind() {
+            AppendErrorKind::Busy | AppendErrorKind::Full => Self::Later(error),
+            _ => Self::Fault(Fault::from(error)),
+        }
+    }
+}
+
 impl Partition {
-    fn append(&self, store: &Store, version: i16, now: Timestamp) -> Result<Commit<Appended>, AttemptError> {
-        let topic = self.topic.clone().map_err(AttemptError::Fault)?;
+    /// Where its batch goes, and the batch.
+    fn batch(&self, version: i16) -> Result<(TopicId, Bytes), Fault> {
+        let topic = self.topic.clone()?;
         let records = self.records.clone().filter(|records| !records.is_empty());
-        let records = records.ok_or_else(|| {
-            AttemptError::Fault(Fault::new(ErrorCode::INVALID_RECORD, "a partition without a batch"))
-        })?;
-        check_batch(&records, version).map_err(AttemptError::Fault)?;
-        store.append(topic, PartitionIndex::new(self.index), records, now).map_err(|error| {
-            match error.kind() {
-                AppendErrorKind::Busy | AppendErrorKind::Full => AttemptError::Room(error),
-                _ => AttemptError::Fault(Fault::from(error)),
-            }
-        })
+        let missing = || Fault::new(ErrorCode::INVALID_RECORD, "a partition without a batch");
+        let records = records.ok_or_else(missing)?;
+        check_batch(&records, version)?;
+        Ok((topic, records))
     }
 
     /// The records are not needed any more: the log has them, or refused them.
@@ -285,6 +367,18 @@ fn check_batch(records: &[u8], version: i16) -> Result<(), Fault> {
     let damaged = || Fault::new(ErrorCode::CORRUPT_MESSAGE, "the checksum of the batch is wrong");
     Err(if batch.crc() == batch.computed_crc() { fault } else { damaged() })
 }
+
+/// Who may walk records off the runtime at the same time, in all brokers of the process: they share its processors.
+static WALKERS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
+    let cores = available_parallelism().map_or(WALKERS_MIN, |cores| cores.get().max(WALKERS_MIN));
+    Arc::new(Semaphore::new(cores))
+});
+const WALKERS_MIN: usize = 2;
+
+/// Bytes of records that a request may walk on the runtime's thread: about a millisecond.
+const WALK_LEN_INLINE: usize = 1 << 20;
+/// What it may walk there without letting others have their turn.
+const WALK_LEN_UNNOTICED: usize = 64 << 10;
 
 const FIRST_VERSION_WITH_IDS: i16 = 13;
 const FIRST_VERSION_WITH_ZSTD: i16 = 7;

@@ -223,6 +223,8 @@ async fn the_table_is_that_of_one_kafka_release() {
     assert_eq!((range(ApiKey::PRODUCE), range(ApiKey::FETCH)), ((0, 13), (4, 18)));
     assert_eq!((range(ApiKey::METADATA), range(ApiKey::LIST_OFFSETS)), ((0, 13), (1, 11)));
     assert_eq!((range(ApiKey::FIND_COORDINATOR), range(ApiKey::INIT_PRODUCER_ID)), ((0, 6), (0, 5)));
+    assert_eq!((range(ApiKey::CREATE_TOPICS), range(ApiKey::DELETE_TOPICS)), ((2, 7), (1, 6)));
+    assert_eq!((range(ApiKey::API_VERSIONS), range(ApiKey::DESCRIBE_CLUSTER)), ((0, 4), (0, 2)));
     client.create_topic("ids", 1).await;
     for version in 10..=13 {
         let response = client.call::<MetadataRequest<'_>>(version, &metadata_request(&["ids"], false)).await;

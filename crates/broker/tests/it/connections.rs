@@ -1,15 +1,19 @@
 //! One connection: the order of answers, requests without one, and what a disconnect leaves behind.
 
-use kolumn_kafka_wire::messages::{ApiVersionsRequest, FetchRequest, MetadataRequest, ProduceRequest};
-use kolumn_kafka_wire::{ApiKey, Array, ErrorCode};
+use kolumn_kafka_wire::messages::{
+    ApiVersionsRequest, CreateTopicsRequest, DeleteTopicsRequest, FetchRequest, MetadataRequest,
+    ProduceRequest, create_topics_request::CreatableTopic,
+};
+use kolumn_kafka_wire::{ApiKey, Array, ErrorCode, Str};
 use tokio::io::AsyncWriteExt;
 
 use crate::client::{
     batch, fetch_request, frame, metadata_request, only_partition, produce_request, raw_frame, values,
 };
-use crate::harness::TestBroker;
+use crate::harness::{TestBroker, until};
 
-const LONG_MS: i32 = 25_000;
+/// Longer than the patience of a test.
+const LONG_MS: i32 = 60_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pipelined_requests_are_appended_and_answered_in_their_order() {
@@ -136,10 +140,12 @@ async fn what_a_client_sent_before_it_left_is_appended_though_fetches_were_waiti
         client.send(12, &waiting).await;
     }
     client.send(7, &produce_request("late", 0, batch(&["last words"]), -1)).await;
+    broker.until("it has come", |stats| stats.connections == 2).await;
     drop(client);
     broker.until("it is gone", |stats| stats.connections == 1).await;
-    let response = admin.call(12, &fetch_request("late", 0, 0)).await;
-    assert_eq!(only_partition(&response).high_watermark, 1);
+    // Appended is not durable yet: nobody waited for that.
+    let request = FetchRequest { max_wait_ms: LONG_MS, min_bytes: 1, ..fetch_request("late", 0, 0) };
+    assert_eq!(only_partition(&admin.call(12, &request).await).high_watermark, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,13 +184,17 @@ async fn malformed_requests_close_their_own_connection_only() {
         frame.extend(len.to_be_bytes());
         frame
     };
+    // Nothing but the length is wrong: taken for null, it would leave a request for all topics.
+    let mut negative_client_id = header_with_client_id(-2);
+    negative_client_id.extend([0; 4]);
+    negative_client_id[3] += 4;
     let metadata = frame(1, 0, &MetadataRequest { topics: Some(Array::default()), ..Default::default() });
     let mut cut = metadata.clone();
     cut.truncate(metadata.len() - 1);
     cut[3] -= 1;
     for bad in [
         raw_frame(ApiKey::METADATA, 0, 1, &count),
-        header_with_client_id(-2),
+        negative_client_id,
         header_with_client_id(i16::MAX),
         cut,
         (-1_i32).to_be_bytes().to_vec(),
@@ -198,6 +208,10 @@ async fn malformed_requests_close_their_own_connection_only() {
     }
     let response = good.call(12, &metadata_request(&[], false)).await;
     assert_eq!(response.brokers.len(), 1);
+    // A task that panics closes its connection too, and tells nothing.
+    let told = |reason| broker.recorder.count(reason);
+    until("all ends are told", || told("ConnectionClosed") == 8).await;
+    assert_eq!((told("Malformed("), told("FrameLength("), told("FrameTooLong")), (4, 3, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -224,4 +238,47 @@ async fn more_requests_than_may_be_in_flight_are_all_answered() {
         client.receive::<ApiVersionsRequest<'_>>(0, id).await.expect("an answer");
     }
     client.expect_close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_meets_the_effects_of_those_before_it() {
+    let broker = TestBroker::start().await;
+    let mut client = broker.client().await;
+    let topic = CreatableTopic {
+        name: Str::from("next"),
+        num_partitions: 1,
+        replication_factor: 1,
+        ..Default::default()
+    };
+    let create = CreateTopicsRequest { topics: vec![topic].into(), ..Default::default() };
+    let delete = DeleteTopicsRequest { topic_names: vec![Str::from("next")].into(), ..Default::default() };
+    let ask = |allow| metadata_request(&["next"], allow);
+    let produce = || produce_request("next", 0, batch(&["x"]), -1);
+    // All at once: a producer that created its topic does not wait for the answer.
+    let frames = [
+        frame(1, 5, &create),
+        frame(2, 9, &produce()),
+        frame(3, 5, &delete),
+        frame(4, 9, &produce()),
+        frame(5, 12, &ask(true)),
+        frame(6, 9, &produce()),
+    ];
+    client.send_bytes(&frames.concat()).await;
+    let created = client.receive::<CreateTopicsRequest<'_>>(5, 1).await.expect("an answer");
+    assert!(created.topics.iter().all(|result| result.error_code == ErrorCode::NONE));
+    let mut codes = Vec::new();
+    for id in 2..=6 {
+        match id {
+            3 => drop(client.receive::<DeleteTopicsRequest<'_>>(5, id).await.expect("an answer")),
+            5 => drop(client.receive::<MetadataRequest<'_>>(12, id).await.expect("an answer")),
+            _ => {
+                let response = client.receive::<ProduceRequest<'_>>(9, id).await.expect("an answer");
+                let topic = response.responses.iter().next().expect("a topic");
+                let partition = topic.partition_responses.iter().next().expect("a partition");
+                codes.push((partition.error_code, partition.base_offset));
+            }
+        }
+    }
+    let unknown = (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, -1);
+    assert_eq!(codes, [(ErrorCode::NONE, 0), unknown, (ErrorCode::NONE, 0)]);
 }

@@ -239,3 +239,17 @@ fn silence_ends_a_connection_unless_it_waits_for_us() {
     assert!(!engine.handle_timeout(late + Duration::from_secs(59)));
     assert!(engine.handle_timeout(late + Duration::from_mins(1)), "it does not take its answer");
 }
+
+#[test]
+fn with_every_place_taken_no_byte_is_asked_for() {
+    let mut engine = engine(|limits| limits.in_flight_max = 4);
+    let slots = open(&mut engine, 4);
+    assert_eq!((engine.held_len(), engine.partial_len()), (4 * 13, 0), "nothing else is in the buffer");
+    assert_eq!(engine.receive_want(), None);
+    engine.skip(slots[2]);
+    assert_eq!(engine.receive_want(), None, "it waits for those before it");
+    engine.skip(slots[0]);
+    assert!(engine.receive_want().is_some());
+    engine.stop_receiving();
+    assert_eq!(engine.receive_want(), None, "nor after the end was announced");
+}

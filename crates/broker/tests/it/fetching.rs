@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use crate::client::{Client, batch, bytes, fetch_request, only_partition, values};
 use crate::harness::TestBroker;
 
-/// Long enough that a test that waits for it would be noticed.
-const LONG_MS: i32 = 25_000;
+/// Longer than the patience of a test, so that an answer at the deadline does not pass for one in time.
+const LONG_MS: i32 = 60_000;
 
 fn waiting(topic: &str, offset: i64, max_wait_ms: i32, min_bytes: i32) -> FetchRequest<'static> {
     FetchRequest { max_wait_ms, min_bytes, ..fetch_request(topic, 0, offset) }
@@ -63,6 +63,39 @@ async fn a_waiting_fetch_is_woken_by_an_append_to_its_partition() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_fetch_is_woken_by_each_of_its_partitions_and_by_no_other() {
+    let broker = TestBroker::start().await;
+    let (mut consumer, mut producer) = (broker.client().await, broker.client().await);
+    producer.create_topic("own", 4).await;
+    producer.create_topic("foreign", 2).await;
+    for awaited in [("own", 0), ("own", 2), ("also", 1)] {
+        if awaited == ("own", 0) {
+            producer.create_topic("also", 2).await;
+        }
+        let mut ends = Vec::new();
+        for (topic, partition) in [("own", 0), ("own", 2), ("also", 1)] {
+            ends.push(producer.fetch(topic, partition, 0).await.high_watermark);
+        }
+        let own = partitions("own", &[(0, ends[0], 1 << 20), (2, ends[1], 1 << 20)]);
+        let also = partitions("also", &[(1, ends[2], 1 << 20)]);
+        let topics = [own, also].concat().into();
+        let request = FetchRequest { topics, ..waiting("own", 0, LONG_MS, 1) };
+        let id = consumer.send(12, &request).await;
+        broker.until("the fetch waits", |stats| stats.long_polls == 1).await;
+        for (topic, partition) in [("own", 1), ("own", 3), ("also", 0), ("foreign", 0), ("foreign", 1)] {
+            producer.produce(topic, partition, batch(&["not asked for"])).await;
+        }
+        let answered = tokio::time::timeout(Duration::from_millis(30), consumer.stream.peek(&mut [0])).await;
+        assert!(answered.is_err() && broker.broker.stats().long_polls == 1, "it waits on");
+        producer.produce(awaited.0, awaited.1, batch(&["asked for"])).await;
+        let response = consumer.receive::<FetchRequest<'_>>(12, id).await.expect("an answer");
+        let found: Vec<_> = response.responses.iter().flat_map(|topic| topic.partitions).collect();
+        let found: Vec<_> = found.iter().flat_map(values).map(|(_, value)| value).collect();
+        assert_eq!(found, ["asked for"], "{awaited:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_waiting_fetch_gathers_min_bytes() {
     let broker = TestBroker::start().await;
     let (mut consumer, mut producer) = (broker.client().await, broker.client().await);
@@ -75,6 +108,42 @@ async fn a_waiting_fetch_gathers_min_bytes() {
     }
     let response = consumer.receive::<FetchRequest<'_>>(12, id).await.expect("an answer");
     assert_eq!(bytes(&only_partition(&response)).len(), one * 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn min_bytes_beyond_the_limit_of_the_answer_are_not_waited_for() {
+    let broker = TestBroker::start_with(|settings| settings.limits.fetch_len_max = 900).await;
+    let mut client = broker.client().await;
+    client.create_topic("much", 1).await;
+    client.produce("much", 0, batch(&[&"m".repeat(1_000)])).await;
+    for max_bytes in [1, 1 << 20] {
+        let request = FetchRequest { max_bytes, ..waiting("much", 0, LONG_MS, 1 << 20) };
+        let response = client.call(12, &request).await;
+        assert_eq!(values(&only_partition(&response)).len(), 1, "{max_bytes}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_its_limits_cut_off_waits_for_nothing_more() {
+    let broker = TestBroker::start().await;
+    let mut client = broker.client().await;
+    client.create_topic("full", 1).await;
+    let sent = batch(&[&"m".repeat(1_000)]);
+    for _ in 0..5 {
+        client.produce("full", 0, sent.clone()).await;
+    }
+    // Two batches and a half: the third does not fit, so that two are all that can come.
+    let limit = i32::try_from(sent.len() * 5 / 2).expect("small");
+    let topics = |limit| partitions("full", &[(0, 0, limit)]);
+    for (max_bytes, partition_max_bytes) in [(limit, i32::MAX), (i32::MAX, limit)] {
+        let request = FetchRequest {
+            max_bytes,
+            topics: topics(partition_max_bytes).into(),
+            ..waiting("full", 0, LONG_MS, limit)
+        };
+        let response = client.call(12, &request).await;
+        assert_eq!(values(&only_partition(&response)).len(), 2, "{max_bytes} {partition_max_bytes}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

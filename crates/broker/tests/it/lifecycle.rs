@@ -22,10 +22,19 @@ async fn a_restart_keeps_topics_records_ids_and_raises_the_epoch() {
         let topic = metadata.topics.iter().next().expect("a topic");
         (topic.topic_id, topic.partitions.iter().next().expect("a partition").leader_epoch)
     };
-    let before = epoch(client.metadata(&["kept"], false).await);
+    let identity = |metadata: &kolumn_kafka_wire::messages::MetadataResponse<'static>| {
+        let node = metadata.brokers.iter().next().expect("a broker").node_id;
+        (metadata.cluster_id.as_deref().map(str::to_owned), metadata.controller_id, node)
+    };
+    let metadata = client.metadata(&["kept"], false).await;
+    let known = identity(&metadata);
+    assert_eq!(known, (Some(cluster.clone()), 1, 1));
+    let before = epoch(metadata);
     let broker = TestBroker::start_in(broker.stop().await, |_| {}).await;
     let mut client = broker.client().await;
-    let after = epoch(client.metadata(&["kept"], false).await);
+    let metadata = client.metadata(&["kept"], false).await;
+    assert_eq!(identity(&metadata), known, "clients find the cluster that they knew");
+    let after = epoch(metadata);
     assert_eq!((before.0, after.0), (id, id));
     assert_eq!(after.1, before.1 + 1);
     assert_eq!(broker.broker.cluster_id(), cluster);
@@ -61,11 +70,12 @@ async fn a_broker_that_is_dropped_has_lost_nothing_that_it_acknowledged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn shutdown_answers_what_has_arrived_and_wakes_who_waits() {
-    let broker = TestBroker::start().await;
+    // It ends because all is answered, not because its time is up.
+    let broker = TestBroker::start_with(|settings| settings.limits.drain_timeout_ms = 120_000).await;
     let mut producer = broker.client().await;
     producer.create_topic("drained", 1).await;
     let mut waiting = broker.client().await;
-    let fetch = FetchRequest { max_wait_ms: 25_000, min_bytes: 1 << 20, ..fetch_request("drained", 0, 0) };
+    let fetch = FetchRequest { max_wait_ms: 60_000, min_bytes: 1 << 20, ..fetch_request("drained", 0, 0) };
     let fetch_id = waiting.send(12, &fetch).await;
     broker.until("the fetch waits", |stats| stats.long_polls == 1).await;
     let before = broker.broker.stats().requests;
@@ -105,6 +115,15 @@ async fn shutdown_cuts_off_clients_that_do_not_take_their_answers() {
     }
     broker.until("they have arrived", |stats| stats.requests == before + 10).await;
     broker.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shutdown_closes_the_listener_and_the_store_that_it_opened() {
+    let broker = TestBroker::start().await;
+    let (address, store) = (broker.broker.local_addr(), broker.broker.store().clone());
+    let _dir = broker.stop().await;
+    assert!(tokio::net::TcpStream::connect(address).await.is_err(), "nobody listens");
+    assert!(store.init_producer_id().is_err(), "nothing more is written");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,7 @@ mod connections;
 mod engine;
 mod fetching;
 mod harness;
+mod inflating;
 mod lifecycle;
 mod limits;
 mod offsets;

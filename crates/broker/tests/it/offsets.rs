@@ -1,14 +1,16 @@
 //! `ListOffsets` and `InitProducerId`.
 
+use kolumn_broker::Settings;
 use kolumn_kafka_wire::messages::{
     FindCoordinatorRequest, InitProducerIdRequest, ListOffsetsRequest,
     list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic},
     list_offsets_response::ListOffsetsPartitionResponse,
 };
 use kolumn_kafka_wire::{ErrorCode, Str};
+use kolumn_topic_store::{PartitionIndex, Timestamp};
 
-use crate::client::{Client, batch, batch_at, init_producer_request};
-use crate::harness::TestBroker;
+use crate::client::{Client, batch, batch_at, bytes as bytes_of, init_producer_request, values};
+use crate::harness::{TestBroker, until};
 
 async fn ask(
     client: &mut Client,
@@ -69,6 +71,86 @@ async fn the_ends_of_an_empty_partition_are_the_next_offset() {
     assert_eq!(ask(&mut client, 4, "void", at(-2), 0).await.offset, 0);
     assert_eq!(ask(&mut client, 9, "void", at(-5), 0).await.offset, -1, "nothing is tiered");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offset_is_told_with_the_epoch_under_which_it_was_written() {
+    let broker = TestBroker::start().await;
+    let mut client = broker.client().await;
+    client.create_topic("ages", 1).await;
+    client.produce("ages", 0, batch_at(&["old"], 2)).await;
+    let first = ask(&mut client, 7, "ages", at(-1), 0).await.leader_epoch;
+    let broker = TestBroker::start_in(broker.stop().await, |_| {}).await;
+    let mut client = broker.client().await;
+    let second = ask(&mut client, 7, "ages", at(-1), 0).await.leader_epoch;
+    assert!(first >= 0 && second > first, "the end of the log belongs to the present epoch");
+    client.produce("ages", 0, batch_at(&["new"], 5)).await;
+    let expected = [
+        (0, 0, first),
+        (2, 0, first),
+        (3, 1, second),
+        (EARLIEST, 0, first),
+        (EARLIEST_LOCAL, 0, first),
+        (MAX_TIMESTAMP, 1, second),
+        (LATEST, 2, second),
+    ];
+    for (time, offset, epoch) in expected {
+        let found = ask(&mut client, 8, "ages", at(time), 0).await;
+        assert_eq!((found.offset, found.leader_epoch), (offset, epoch), "{time}");
+    }
+    assert_eq!(ask(&mut client, 3, "ages", at(0), 0).await.leader_epoch, -1, "not known to this version");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ends_follow_what_retention_takes_away() {
+    let broker = TestBroker::start().await;
+    let mut client = broker.client().await;
+    let kilobyte = "k".repeat(1_000);
+    let topics = [("shorter", "1500", 2), ("emptied", "0", 4)];
+    for (topic, bytes, _) in topics {
+        client.create_topic_with(topic, 1, &[("retention.bytes", bytes)]).await;
+        for values in [&[&*kilobyte, "and a second record"][..], &[&kilobyte], &[&kilobyte]] {
+            client.produce(topic, 0, batch(values)).await;
+        }
+    }
+    maintain(&broker).await;
+    for (topic, _, start) in topics {
+        until("it is shorter", || log_start(&broker, topic) == start).await;
+        for (special, offset) in [(EARLIEST, start), (EARLIEST_LOCAL, start), (LATEST, 4)] {
+            let found = ask(&mut client, 8, topic, at(special), 0).await;
+            assert_eq!((found.error_code, found.offset), (ErrorCode::NONE, offset), "{topic} {special}");
+        }
+        for gone in 0..start {
+            let fetched = client.fetch(topic, 0, gone).await;
+            assert_eq!(fetched.error_code, ErrorCode::OFFSET_OUT_OF_RANGE, "{topic} {gone}");
+            assert!(bytes_of(&fetched).is_empty());
+        }
+        let fetched = client.fetch(topic, 0, start).await;
+        assert_eq!((fetched.error_code, fetched.log_start_offset), (ErrorCode::NONE, start), "{topic}");
+        assert!(values(&fetched).into_iter().map(|(offset, _)| offset).eq(start..4), "{topic}");
+        let produced = client.produce(topic, 0, batch(&["next"])).await;
+        assert_eq!((produced.base_offset, produced.log_start_offset), (4, start), "{topic}");
+    }
+}
+
+/// Lets the store look at once at what its topics may lose.
+async fn maintain(broker: &TestBroker) {
+    let store = broker.broker.store().clone();
+    let later = Timestamp::new(4_000_000_000_000);
+    let maintained = tokio::task::spawn_blocking(move || store.maintain(later)).await;
+    maintained.expect("runs").expect("maintains");
+}
+
+fn log_start(broker: &TestBroker, topic: &str) -> i64 {
+    let store = broker.broker.store();
+    let view = store.view(&Settings::default().view).expect("the broker's view").id;
+    let topic = store.topic(view, topic).expect("a topic").id;
+    store.offsets(topic, PartitionIndex::new(0)).expect("a partition").log_start.value()
+}
+
+const LATEST: i64 = -1;
+const EARLIEST: i64 = -2;
+const MAX_TIMESTAMP: i64 = -3;
+const EARLIEST_LOCAL: i64 = -4;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_version_does_not_know_is_an_unsupported_version() {

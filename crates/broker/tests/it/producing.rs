@@ -140,6 +140,17 @@ async fn impossible_lengths_and_counts_are_refused_and_the_connection_goes_on() 
             "record count {count}"
         );
     }
+    // Each of these agrees with itself: a batch of nothing, and one that skips offsets.
+    for (count, last_delta) in [(0_u32, u32::MAX), (1, 5), (1, u32::MAX)] {
+        let mut batch = with(57, count);
+        batch[23..27].copy_from_slice(&last_delta.to_be_bytes());
+        if count == 0 {
+            batch.truncate(61);
+            batch[8..12].copy_from_slice(&49_u32.to_be_bytes());
+        }
+        let code = code(&mut client, 9, sealed(batch)).await;
+        assert_eq!(code, ErrorCode::INVALID_RECORD, "{count} {last_delta}");
+    }
     for len in [0x8000_0000, 0x7fff_ffff, 0, 48] {
         assert!(refused.contains(&code(&mut client, 9, with(8, len).into()).await), "batch length {len}");
     }
@@ -312,6 +323,8 @@ async fn null_keys_null_values_and_repeated_headers_come_back_in_order() {
     let found: Vec<_> = records[0].headers.iter().collect();
     assert_eq!(found, headers);
     assert_eq!((records[1].key, records[1].value), (Some(&b""[..]), Some(&b""[..])));
+    let times = [0, 1].map(|index| stored.base_timestamp() + records[index].timestamp_delta);
+    assert_eq!((times, stored.max_timestamp()), ([NOW, NOW - 3_000_000_000_000], NOW));
 }
 
 #[tokio::test(flavor = "multi_thread")]

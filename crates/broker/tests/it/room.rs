@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use kolumn_broker::{Broker, Observer};
-use kolumn_kafka_wire::messages::DeleteTopicsRequest;
+use kolumn_kafka_wire::messages::{DeleteTopicsRequest, ProduceRequest};
 use kolumn_kafka_wire::{ErrorCode, Str};
 use kolumn_topic_store::{PressureLevel, Settings, Silent, Store, Timestamp};
 use tempfile::TempDir;
@@ -42,6 +42,21 @@ fn produced(response: &kolumn_kafka_wire::messages::ProduceResponse<'static>) ->
     topic.partition_responses.iter().next().expect("a partition").error_code
 }
 
+/// Fills topic `filler` with requests that give up soon.
+async fn fill(producer: &mut Client, value: &str) {
+    loop {
+        let mut request = produce_request("filler", 0, batch(&[value]), -1);
+        request.timeout_ms = 1;
+        match produced(&producer.call(9, &request).await) {
+            ErrorCode::NONE => {}
+            code => {
+                assert_eq!(code, ErrorCode::KAFKA_STORAGE_ERROR, "retriable, and told to refresh");
+                return;
+            }
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_log_holds_producers_back_until_a_deletion_makes_room() {
     let (broker, store, _dir) = small().await;
@@ -50,18 +65,7 @@ async fn a_full_log_holds_producers_back_until_a_deletion_makes_room() {
     admin.create_topic("patient", 1).await;
     let value = "f".repeat(100_000);
     let mut producer = Client::connect(broker.local_addr()).await;
-    // Fill it with requests that give up soon.
-    loop {
-        let mut request = produce_request("filler", 0, batch(&[&value]), -1);
-        request.timeout_ms = 1;
-        match produced(&producer.call(9, &request).await) {
-            ErrorCode::NONE => {}
-            code => {
-                assert_eq!(code, ErrorCode::KAFKA_STORAGE_ERROR, "retriable, and told to refresh");
-                break;
-            }
-        }
-    }
+    fill(&mut producer, &value).await;
     assert_eq!(store.pressure().level, PressureLevel::Full);
     // One that waits.
     let request = produce_request("patient", 0, batch(&[&value]), -1);
@@ -71,12 +75,26 @@ async fn a_full_log_holds_producers_back_until_a_deletion_makes_room() {
         DeleteTopicsRequest { topic_names: vec![Str::from("filler")].into(), ..Default::default() };
     let deleted = admin.call(5, &deletion).await;
     assert!(deleted.responses.iter().all(|result| result.error_code == ErrorCode::NONE), "{deleted:?}");
-    let response = producer
-        .receive::<kolumn_kafka_wire::messages::ProduceRequest<'_>>(9, waiting)
-        .await
-        .expect("an answer");
+    let response = producer.receive::<ProduceRequest<'_>>(9, waiting).await.expect("an answer");
     assert_eq!(produced(&response), ErrorCode::NONE);
     assert_eq!(values(&admin.fetch("patient", 0, 0).await), [(0, value)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shutdown_answers_those_who_wait_for_room() {
+    let (broker, store, _dir) = small().await;
+    let mut producer = Client::connect(broker.local_addr()).await;
+    producer.create_topic("filler", 1).await;
+    let value = "f".repeat(100_000);
+    fill(&mut producer, &value).await;
+    let before = broker.stats().requests;
+    let waiting = producer.send(9, &produce_request("filler", 0, batch(&[&value]), -1)).await;
+    until("it has been started", || broker.stats().requests > before).await;
+    let stopping = tokio::spawn(broker.shutdown());
+    let response = producer.receive::<ProduceRequest<'_>>(9, waiting).await.expect("an answer");
+    assert_eq!(produced(&response), ErrorCode::KAFKA_STORAGE_ERROR, "retriable elsewhere or later");
+    stopping.await.expect("runs").expect("a clean stop");
+    tokio::task::spawn_blocking(move || store.close()).await.expect("runs").expect("closes");
 }
 
 #[tokio::test(flavor = "multi_thread")]

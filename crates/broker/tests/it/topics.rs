@@ -72,7 +72,10 @@ async fn metadata_of_an_illegal_name_is_an_invalid_topic_and_creates_nothing() {
     let broker = TestBroker::start().await;
     let mut client = broker.client().await;
     for name in ["", ".", "..", "a/b", "sp ace", &"x".repeat(250)] {
-        assert_eq!(code_of(&mut client, name, true).await, ErrorCode::INVALID_TOPIC_EXCEPTION, "{name}");
+        for allow in [true, false] {
+            let code = code_of(&mut client, name, allow).await;
+            assert_eq!(code, ErrorCode::INVALID_TOPIC_EXCEPTION, "{name}");
+        }
     }
     assert!(client.metadata(&[], true).await.topics.is_empty());
 }
@@ -304,7 +307,7 @@ async fn topics_are_deleted_by_id_and_an_unclear_wish_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn describe_cluster_is_about_brokers_only() {
-    let broker = TestBroker::start().await;
+    let broker = TestBroker::start_with(|settings| settings.node_id = 7).await;
     let mut client = broker.client().await;
     for (endpoint_type, code) in [
         (1, ErrorCode::NONE),
@@ -312,6 +315,10 @@ async fn describe_cluster_is_about_brokers_only() {
         (3, ErrorCode::UNSUPPORTED_ENDPOINT_TYPE),
     ] {
         let request = DescribeClusterRequest { endpoint_type, ..DescribeClusterRequest::default() };
-        assert_eq!(client.call(1, &request).await.error_code, code);
+        let response = client.call(1, &request).await;
+        assert_eq!(response.error_code, code);
+        let nodes: Vec<_> = response.brokers.iter().map(|node| node.broker_id).collect();
+        let expected = if code == ErrorCode::NONE { (7, vec![7]) } else { (-1, vec![]) };
+        assert_eq!((response.controller_id, nodes), expected);
     }
 }

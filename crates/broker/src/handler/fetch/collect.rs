@@ -16,6 +16,8 @@ pub(super) struct Collected {
     pub(super) partitions: Vec<FoundPartition>,
     /// Bytes of records.
     pub(super) len: usize,
+    /// Bytes of records that waiting cannot add to: where a limit cut a partition off, its limit counts.
+    pub(super) settled_len: usize,
     pub(super) has_error: bool,
 }
 
@@ -26,6 +28,8 @@ pub(super) struct FoundPartition {
     pub(super) offsets: Option<PartitionOffsets>,
     pub(super) slices: Vec<Slice>,
     pub(super) len: usize,
+    /// More is there than the limits allowed.
+    pub(super) is_cut: bool,
 }
 
 /// Collects the answer to a plan. `None` if that would touch the disk and `may_block` does not allow it.
@@ -34,7 +38,8 @@ pub(super) struct FoundPartition {
 /// large to be read. All others obey both limits. Partitions keep the order in which the client named them.
 pub(super) fn collect(store: &Store, plan: &Plan, may_block: bool) -> Option<Collected> {
     let count = plan.topics.iter().map(|topic| topic.partitions.len()).sum();
-    let mut collected = Collected { partitions: Vec::with_capacity(count), len: 0, has_error: false };
+    let partitions = Vec::with_capacity(count);
+    let mut collected = Collected { partitions, len: 0, settled_len: 0, has_error: false };
     let mut slices = 0;
     for topic in &plan.topics {
         for partition in &topic.partitions {
@@ -48,6 +53,8 @@ pub(super) fn collect(store: &Store, plan: &Plan, may_block: bool) -> Option<Col
             };
             slices += found.slices.len();
             collected.len += found.len;
+            let limit = if found.is_cut { partition.max_len.min(left) } else { 0 };
+            collected.settled_len = collected.settled_len.saturating_add(found.len.max(limit));
             collected.has_error |= found.error_code.is_error();
             collected.partitions.push(found);
         }
@@ -57,7 +64,7 @@ pub(super) fn collect(store: &Store, plan: &Plan, may_block: bool) -> Option<Col
 
 impl FoundPartition {
     fn error(error_code: ErrorCode) -> Self {
-        Self { error_code, offsets: None, slices: Vec::new(), len: 0 }
+        Self { error_code, offsets: None, slices: Vec::new(), len: 0, is_cut: false }
     }
 }
 
@@ -99,11 +106,12 @@ impl Source<'_> {
         };
         Some(read.map_or_else(
             |error| self.failed(&error),
-            |Read { offsets, len, slices, .. }| FoundPartition {
+            |Read { offsets, next_offset, len, slices, .. }| FoundPartition {
                 error_code: ErrorCode::NONE,
                 offsets: Some(offsets),
                 slices,
                 len,
+                is_cut: next_offset < offsets.high_watermark,
             },
         ))
     }

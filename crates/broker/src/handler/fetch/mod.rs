@@ -121,7 +121,7 @@ impl Plan {
 
     /// Whether waiting cannot make the answer better.
     fn is_satisfied(&self, collected: &Collected) -> bool {
-        collected.len >= self.min_len || collected.has_error || self.topics.is_empty()
+        collected.settled_len >= self.min_len || collected.has_error || self.topics.is_empty()
     }
 }
 

@@ -255,10 +255,15 @@ impl Task {
         }
         match *self.phase.borrow() {
             Phase::Ending => Err(CloseReason::Shutdown),
-            Phase::Draining if self.engine.in_flight() == 0 && !self.engine.has_request() => {
-                Err(CloseReason::Shutdown)
+            Phase::Draining => {
+                // A connection that always has something to do may not wait for the news of the draining.
+                self.engine.stop_receiving();
+                if self.engine.in_flight() == 0 && !self.engine.has_request() {
+                    return Err(CloseReason::Shutdown);
+                }
+                Ok(())
             }
-            Phase::Draining | Phase::Running => Ok(()),
+            Phase::Running => Ok(()),
         }
     }
 
