@@ -148,7 +148,8 @@ fn open_dir(
     getrandom::fill(&mut seed).map_err(|error| unusable(io::Error::other(error)))?;
     let observer = Arc::new(StoreObserver(observer));
     let now = server::wall_clock();
-    Store::open(disk, settings, u64::from_be_bytes(seed), observer, now).map_err(StartError::open)
+    Store::open(disk, settings, u64::from_be_bytes(seed), observer, now)
+        .map_err(|error| StartError::open(dir, error))
 }
 
 async fn ensure_view(store: &Store, bucket: &str) -> Result<View, StartError> {

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kolumn_topic_store::{Store, View};
 use tokio::sync::watch;
@@ -49,6 +50,8 @@ pub(crate) struct Session {
     pub(crate) context: Arc<Context>,
     /// The address that this client is told to connect to.
     pub(crate) endpoint: HostPort,
+    /// It was told that it waits for a coordinator in vain.
+    missed_coordinator: AtomicBool,
 }
 
 impl Session {
@@ -61,11 +64,18 @@ impl Session {
             },
             port: local.port(),
         });
-        Self { context, endpoint }
+        Self { context, endpoint, missed_coordinator: AtomicBool::new(false) }
     }
 
     pub(crate) fn store(&self) -> &Store {
         &self.context.store
+    }
+
+    /// Tells, once, that the client waits for a coordinator of something that does not exist here.
+    pub(crate) fn miss_coordinator(&self, of: &'static str) {
+        if !self.missed_coordinator.swap(true, Ordering::Relaxed) {
+            self.context.event(&Event::CoordinatorMissing { of });
+        }
     }
 }
 

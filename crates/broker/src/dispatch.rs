@@ -66,7 +66,7 @@ pub(crate) fn start(session: &Arc<Session>, frame: &Bytes, now: Timestamp) -> St
             ApiKey::FETCH => handler::fetch::start(session, &request),
             ApiKey::LIST_OFFSETS => handler::list_offsets::start(session, &request),
             ApiKey::METADATA => handler::metadata::start(session, &request, now),
-            ApiKey::FIND_COORDINATOR => handler::find_coordinator::start(&request),
+            ApiKey::FIND_COORDINATOR => handler::find_coordinator::start(session, &request),
             ApiKey::API_VERSIONS => handler::api_versions::start(&request),
             ApiKey::CREATE_TOPICS => handler::create_topics::start(session, &request, now),
             ApiKey::DELETE_TOPICS => handler::delete_topics::start(session, &request),

@@ -49,8 +49,8 @@ impl StartError {
         )
     }
 
-    pub(crate) fn open(error: OpenError) -> Self {
-        Self::new(StartErrorKind::Storage, "the log cannot be opened", error)
+    pub(crate) fn open(dir: &Path, error: OpenError) -> Self {
+        Self::new(StartErrorKind::Storage, format!("the log in `{}` cannot be opened", dir.display()), error)
     }
 
     pub(crate) fn view(error: TopicError) -> Self {

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 
 use kolumn_topic_store::{Event as StoreEvent, PressureLevel};
 
+use crate::settings::LimitSettings;
+
 /// Receives the broker's events.
 ///
 /// # Contract
@@ -54,6 +56,12 @@ pub enum Event<'e> {
     AcceptFailed {
         /// What the system said.
         error: &'e std::io::Error,
+    },
+    /// A client asked who coordinates its group or transaction, which do not exist here: it will wait and ask again.
+    /// Told once for each connection.
+    CoordinatorMissing {
+        /// What it asked for: `group`, `transaction` or `share group`.
+        of: &'static str,
     },
     /// A topic was made because a client asked for its metadata.
     TopicAutoCreated {
@@ -125,11 +133,23 @@ impl Observer for TracingObserver {
     fn event(&self, event: &Event<'_>) {
         match event {
             Event::Listening { address } => tracing::info!(%address, "listening"),
+            // Nobody asked for the default.
+            Event::ConnectionsLimited { asked, allowed }
+                if *asked == LimitSettings::default().connections_max =>
+            {
+                tracing::info!(allowed, "connections, as many as the limit of open files allows");
+            }
             Event::ConnectionsLimited { asked, allowed } => {
                 tracing::warn!(
                     asked,
                     allowed,
                     "fewer connections than asked for: the limit of open files is low"
+                );
+            }
+            Event::CoordinatorMissing { of } => {
+                tracing::warn!(
+                    of,
+                    "a client waits for a coordinator: groups and transactions do not exist yet"
                 );
             }
             Event::ConnectionOpened { peer } => tracing::debug!(%peer, "connection opened"),
@@ -162,7 +182,9 @@ fn trace_store(event: &StoreEvent<'_>) {
             let (used, limit) = (pressure.used, pressure.limit);
             tracing::warn!(level = ?pressure.level, used, limit, "the log runs out of space");
         }
-        StoreEvent::Opened { .. } => tracing::info!(?event, "log opened"),
+        StoreEvent::Opened { epoch, topics, replayed, torn_len, .. } => {
+            tracing::info!(epoch, topics, replayed, torn_len, "log opened");
+        }
         _ => tracing::debug!(?event, "log"),
     }
 }

@@ -35,9 +35,10 @@ impl Opening {
     pub(crate) fn new(disk: Arc<dyn Disk>, options: Options) -> Result<Self, OpenError> {
         options.validate()?;
         let lock = disk.lock().map_err(|error| match error.kind() {
-            std::io::ErrorKind::WouldBlock => {
-                OpenError::new(OpenErrorKind::Locked, "the log is open elsewhere")
-            }
+            std::io::ErrorKind::WouldBlock => OpenError::new(
+                OpenErrorKind::Locked,
+                "the log is open elsewhere, in another process or in this one",
+            ),
             _ => OpenError::io("locking the log's directory failed", error),
         })?;
         let recovered = recover(&disk, &options)?;

@@ -6,11 +6,11 @@
 //! broker check --config broker.toml    # validates the file and exits
 //! ```
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to the terminal")]
 
 use std::{
-    io::IsTerminal as _,
-    net::SocketAddr,
+    fmt,
+    io::{IsTerminal as _, Write as _},
+    net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let outcome = settings(arguments.flags).and_then(|settings| match arguments.command {
         Some(Command::Check) => {
-            println!("the settings are valid");
+            say("the settings are valid");
             Ok(())
         }
         None => run(settings),
@@ -67,7 +67,8 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("broker: {message}");
+            // Who does not listen to standard error is told by the exit code.
+            let _ = writeln!(std::io::stderr(), "broker: {message}");
             ExitCode::FAILURE
         }
     }
@@ -119,19 +120,31 @@ async fn serve(settings: Settings) -> Result<(), String> {
         _ = terminated.recv() => {}
         _ = interrupted.recv() => {}
     }
-    println!("stopping");
+    say("stopping");
     broker.shutdown().await.map_err(|error| describe(&error))?;
-    println!("stopped");
+    say("stopped");
     Ok(())
 }
 
 fn welcome(settings: &Settings, broker: &Broker) {
-    let address = broker.local_addr();
-    println!("serving the topics of bucket `{}` on {address}", settings.view);
-    println!("data in {}", settings.data_dir.display());
-    println!("try:  echo hello | kcat -b {address} -t greetings -P");
-    println!("      kcat -b {address} -t greetings -C -e");
-    println!("stop with Ctrl-C");
+    let data = std::path::absolute(&settings.data_dir).unwrap_or_else(|_| settings.data_dir.clone());
+    for address in broker.local_addrs() {
+        say(format_args!("ready on {address} (view `{}`), data in {}", settings.view, data.display()));
+    }
+    if settings.topics.auto_create {
+        let mut address = broker.local_addr();
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        say(format_args!("try:  echo hello | kcat -b {address} -t greetings -P"));
+        say(format_args!("      kcat -b {address} -t greetings -C -e"));
+    }
+    say("stop with Ctrl-C");
+}
+
+/// A line on standard output, if anybody reads it: a broker must not end because nobody does.
+fn say(line: impl fmt::Display) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 /// A connection is an open file. Shells often allow 1024, with permission to ask for more.

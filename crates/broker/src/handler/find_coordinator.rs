@@ -7,17 +7,24 @@ use kolumn_kafka_wire::messages::find_coordinator_response::Coordinator;
 use kolumn_kafka_wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
 use kolumn_kafka_wire::{ErrorCode, Str};
 
+use crate::context::Session;
 use crate::dispatch::{Request, Started};
 use crate::observer::CloseReason;
 
-pub(crate) fn start(request: &Request) -> Result<Started, CloseReason> {
+pub(crate) fn start(session: &Session, request: &Request) -> Result<Started, CloseReason> {
     let message: FindCoordinatorRequest<'_> = request.decode()?;
-    let (error_code, text) = match message.key_type {
-        GROUP | TRANSACTION => (ErrorCode::COORDINATOR_NOT_AVAILABLE, "there is no coordinator yet"),
-        SHARE if request.head.version >= FIRST_VERSION_WITH_SHARE => {
+    let of = match message.key_type {
+        GROUP => Some("group"),
+        TRANSACTION => Some("transaction"),
+        SHARE if request.head.version >= FIRST_VERSION_WITH_SHARE => Some("share group"),
+        _ => None,
+    };
+    let (error_code, text) = match of {
+        Some(of) => {
+            session.miss_coordinator(of);
             (ErrorCode::COORDINATOR_NOT_AVAILABLE, "there is no coordinator yet")
         }
-        _ => (ErrorCode::INVALID_REQUEST, "unknown type of coordinator"),
+        None => (ErrorCode::INVALID_REQUEST, "unknown type of coordinator"),
     };
     let error_message = Some(Str::from(text));
     let response = if request.head.version < FIRST_VERSION_WITH_LIST {

@@ -20,7 +20,10 @@ pub(crate) fn start(session: &Arc<Session>, request: &Request) -> Result<Started
     let message: InitProducerIdRequest<'_> = request.decode()?;
     let refusal = match message.transactional_id.as_deref() {
         Some("") => Some(ErrorCode::INVALID_REQUEST),
-        Some(_) => Some(ErrorCode::COORDINATOR_NOT_AVAILABLE),
+        Some(_) => {
+            session.miss_coordinator("transaction");
+            Some(ErrorCode::COORDINATOR_NOT_AVAILABLE)
+        }
         // Either a producer that asks to go on with its identity, or one that has none: never half of it.
         None if (message.producer_id < 0) != (message.producer_epoch < 0) => Some(ErrorCode::INVALID_REQUEST),
         None => None,

@@ -221,4 +221,5 @@ async fn transactions_and_groups_have_no_coordinator() {
         assert_eq!(response.coordinators.len(), 2);
         assert!(response.coordinators.iter().all(|found| found.error_code == code && found.node_id == -1));
     }
+    assert_eq!(broker.recorder.count("CoordinatorMissing"), 1, "the log says why the client waits, once");
 }
