@@ -65,8 +65,7 @@ const LINES_MAX: usize = 600;
 /// Marks of unfinished work, in code.
 const UNDONE: &[&str] = &["TODO", "FIXME", "XXX", "HACK", "dbg!", "todo!", "unimplemented!"];
 /// What means something only on somebody's machine or in somebody's tracker.
-const PRIVATE: &[&str] =
-    &["/work/main", "/work/shared", "/tmp/briefs", "/root/", "/home/", "issue #", "Issue #"];
+const PRIVATE: &[&str] = &["/root/", "/home/", "issue #", "Issue #"];
 
 #[cfg(test)]
 mod tests {
