@@ -1,4 +1,4 @@
-"""A log far greater than the memory budget is fetched completely, with bounded memory.
+"""A log far larger than the memory budget is fetched completely, with bounded memory.
 
 The batches are incompressible, one megabyte each and all different; every fetched one is compared with what was sent by its checksum.
 """

@@ -44,7 +44,7 @@ def connect(port: int) -> socket.socket:
 
 
 def fill(port: int) -> None:
-    """A topic with enough in it for each of the great fetches."""
+    """A topic with enough in it for each of the large fetches."""
     connection = wire.Connection(port)
     check(connection.create_topic("great", 1) == 0, "a topic is created")
     chance = random.Random(1)

@@ -51,6 +51,6 @@ pub(crate) const SYNC_ORDER: Program = Program { file: "sync_order.py", normal: 
 /// Thousands of idle, slow and stalled connections beside clients that must not notice.
 pub(crate) const HOSTILE: Program = Program { file: "hostile.py", normal: &[], long: &["--seconds", "60"] };
 
-/// A log far greater than the memory budget is fetched completely.
+/// A log far larger than the memory budget is fetched completely.
 pub(crate) const GREAT_LOG: Program =
     Program { file: "great_log.py", normal: &["--megabytes", "512"], long: &["--megabytes", "4096"] };

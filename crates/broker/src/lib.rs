@@ -1,7 +1,7 @@
 //! A Kafka-protocol broker that lives inside another program.
 //!
 //! Producers and consumers speak to it as to Apache Kafka; what they write is kept by [`kolumn_topic_store`], durable
-//! before it is acknowledged. One broker is one node and a cluster of its own.
+//! before it is acknowledged ([`Durability`] says what that means). One broker is one node and a cluster of its own.
 //!
 //! ```
 //! use kolumn_broker::Broker;
@@ -28,7 +28,9 @@
 //! # What it is not
 //!
 //! There are no consumer groups, transactions, fetch sessions, authentication or encryption: the table of `ApiVersions`
-//! says what is served, and clients that need more are told so by their own libraries. It does not replicate.
+//! says what is served, and most clients that need more are told so by their own libraries. The exception is
+//! `FindCoordinator`, which is served because old clients need to see it, and finds none: a consumer with a group or a
+//! transactional producer waits, without an error of its own, and the observer hears of it. It does not replicate.
 //!
 //! # The ideas, in reading order
 //!

@@ -2,8 +2,9 @@
 //!
 //! Appended entries are gathered into *groups*; a group is written with one call, synced, and then told to a
 //! [`Consumer`]. While one group is on its way to the disk the next gathers, so that many small appends share a sync
-//! and a lone one does not wait. What was told is there after a loss of power, once and in order; the
-//! simulated disk of feature `test-util` is how this is tested, and how you can test what you build.
+//! and a lone one does not wait. What was told is there after a loss of power, once and in order (with
+//! [`Durability::Os`] after a crash of the process only); the simulated disk of feature `test-util` is how this is
+//! tested, and how you can test what you build.
 //!
 //! It is not a message queue, has no topics or keys and knows nothing of what its entries mean; it has no runtime: one
 //! thread writes, and calls that block say so.
@@ -48,7 +49,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
 //! let mut options = Options::default();
-//! options.seed = 7; // from the operating system's chance, in a program
+//! options.seed = 7; // in a program: random numbers from the operating system
 //! # options.file_len = 1 << 20;
 //! # options.entry_len_max = 64 << 10;
 //! # options.queue_len_max = 256 << 10;

@@ -13,7 +13,8 @@
 //!    [`Message`]: they are read and written in a version, and a version that cannot express them is an error.
 //! 4. Fields are plain numbers, [`Str`], [`Blob`], [`Array`], [`Uuid`], [`ErrorCode`] and [`Records`]; `Option` where
 //!    the protocol allows null in some version. [`TaggedFields`] keeps what a newer peer added.
-//! 5. [`records`] reads, judges and builds the batches inside a records field.
+//! 5. [`records`] reads, judges and builds the batches inside a records field. From the `records` of a request to its
+//!    batches it is `records::batches(bytes)`, with the bytes from [`Records::as_slice`] or [`Records::into_bytes`].
 //!
 //! # Example
 //!

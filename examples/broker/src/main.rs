@@ -32,7 +32,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Checks the settings and exits: 0 if a broker could start with them.
+    /// Checks the settings without touching disk or network.
     Check,
 }
 

@@ -31,15 +31,15 @@ use crate::connection::ConnectionLimits;
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Directory of the log.
+    /// Directory of the log. Default `./kolumn-data`.
     pub data_dir: PathBuf,
-    /// Addresses to listen on; port 0 lets the system choose.
+    /// Addresses to listen on; port 0 lets the system choose. Default `127.0.0.1:9092`.
     pub listen: Vec<SocketAddr>,
-    /// `host:port` that clients are told to connect to; without it the address that they connected to.
+    /// `host:port` that clients are told to connect to; by default the address that they connected to.
     pub advertised: Option<String>,
-    /// The bucket whose topics are served: what clients see as one Kafka cluster.
+    /// The bucket whose topics are served: what clients see as one Kafka cluster. Default `kafka`.
     pub view: String,
-    /// The number by which clients know this broker.
+    /// The number by which clients know this broker. Default 1.
     pub node_id: i32,
     /// Topics.
     pub topics: TopicSettings,
@@ -49,16 +49,17 @@ pub struct Settings {
     pub storage: StorageSettings,
 }
 
-/// How topics come into being.
+/// How topics come into being. What a topic keeps, and for how long, is chosen by its creator (`retention.ms`, by default
+/// 7 days, and Kafka's other topic settings).
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct TopicSettings {
-    /// Whether asking for an unknown topic creates it, if the client allows it.
+    /// Whether asking for an unknown topic creates it, if the client allows it. Default true.
     pub auto_create: bool,
-    /// Partitions of a topic whose creator did not say how many.
+    /// Partitions of a topic whose creator did not say how many. Default 1.
     pub default_partitions: i32,
-    /// Partitions of one topic, at most.
+    /// Partitions of one topic, at most. Default 10 000.
     pub partitions_max: i32,
 }
 
@@ -67,21 +68,21 @@ pub struct TopicSettings {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct LimitSettings {
-    /// Open connections.
+    /// Open connections, at most; fewer if the limit of open files allows fewer. Default 20 000.
     pub connections_max: usize,
-    /// Silence after which a connection is closed.
+    /// Silence after which a connection is closed. Default 600 000, ten minutes.
     pub connection_idle_timeout_ms: u64,
-    /// Longest request.
+    /// Longest request, in bytes. Default 104 857 600, 100 MiB.
     pub frame_len_max: usize,
-    /// Requests of one connection that are being answered; then it is not read.
+    /// Requests of one connection that are being answered, at most; then it is not read. Default 64.
     pub in_flight_max: usize,
-    /// Bytes of requests of all connections that are arriving or being answered.
+    /// Bytes of requests of all connections that are arriving or being answered, at most. Default 67 108 864, 64 MiB.
     pub in_flight_len_max: usize,
-    /// How long one request may arrive slowly while others wait for its memory.
+    /// How long one request may arrive slowly while others wait for its memory. Default 5 000.
     pub slow_frame_timeout_ms: u64,
-    /// Bytes of records in one fetch response.
+    /// Bytes of records in one fetch response, at most. Default 57 671 680, 55 MiB.
     pub fetch_len_max: usize,
-    /// How long shutdown waits for answers that are being written.
+    /// How long shutdown waits for answers that are being written. Default 10 000.
     pub drain_timeout_ms: u64,
 }
 
@@ -90,15 +91,17 @@ pub struct LimitSettings {
 #[serde(deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct StorageSettings {
-    /// When a write is acknowledged: after the disk synced it, or after the system took it.
+    /// When a write is acknowledged: after the disk synced it, or after the system took it. Default sync.
     pub durability: Durability,
-    /// Bytes that the log may take on disk, at least 256 MiB; without it, three quarters of what is free at start.
+    /// Bytes that the log may take on disk, at least 256 MiB; by default what it has at start and three quarters of
+    /// what is free then.
     pub size_limit: Option<u64>,
-    /// Bytes of newest records kept in memory.
+    /// Bytes of newest records kept in memory. Default 50 331 648, 48 MiB.
     pub tail_len_max: usize,
-    /// Bytes of the index over the log in memory.
+    /// Bytes of the index over the log in memory. Default 8 388 608, 8 MiB.
     pub index_len_max: usize,
-    /// How often retention, checkpoints and reclaiming of files are looked at.
+    /// Pause between rounds of maintenance: checkpoints and reclaiming of files in each, retention every five minutes or
+    /// while space is short. Default 1 000.
     pub maintenance_interval_ms: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the tests have in common: small logs, a consumer that remembers, chance from a seed.
+//! What the tests have in common: small logs, a consumer that remembers, random numbers from a seed.
 
 use std::sync::Arc;
 

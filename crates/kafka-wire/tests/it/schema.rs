@@ -273,7 +273,7 @@ pub(crate) fn put_unsigned_varint(mut value: usize, out: &mut Vec<u8>) {
     out.push(u8::try_from(value).unwrap());
 }
 
-/// A small deterministic source of chance (`SplitMix64`).
+/// A small deterministic source of random numbers (`SplitMix64`).
 pub(crate) struct Random(u64);
 
 impl Random {

@@ -90,7 +90,7 @@ impl Span {
 pub(crate) struct IndexLimits {
     /// Above this the older half is thinned.
     pub(crate) spans_max: usize,
-    /// The greatest stride, as a power of two.
+    /// The largest stride, as a power of two.
     pub(crate) stride_bits_max: u32,
 }
 
