@@ -30,7 +30,7 @@ use tokio::time::Instant;
 use super::room;
 use crate::api::PRODUCE_REFUSED_MAX;
 use crate::bridge::{errors, ids};
-use crate::context::{Phase, Session, reached};
+use crate::context::Session;
 use crate::dispatch::{Answer, Head, Request, Started};
 use crate::observer::CloseReason;
 
@@ -208,19 +208,15 @@ impl Work {
         version: i16,
         now: Timestamp,
     ) -> Result<Self, CloseReason> {
-        let mut phase = session.context.phase.clone();
         loop {
             // Registered before the attempt, so that room made in between is not missed.
             let room = session.store().space_changed();
             let refused;
             (self, refused) = self.append_off_runtime(session.store().clone(), version, now).await?;
             let Some(error) = refused else { return Ok(self) };
-            let gone_on = tokio::select! {
-                () = room => true,
-                () = tokio::time::sleep_until(self.deadline) => false,
-                () = reached(&mut phase, Phase::Draining) => false,
-            };
-            if !gone_on && let Some(partition) = self.partitions.get_mut(self.next) {
+            if !room::is_made(session, room, self.deadline).await
+                && let Some(partition) = self.partitions.get_mut(self.next)
+            {
                 partition.settle(Err(Fault::from(error)));
                 self.next += 1;
             }

@@ -15,23 +15,27 @@ pub(super) async fn until_room<T, E>(
     lacks_room: impl Fn(&E) -> bool,
 ) -> Result<T, E> {
     let store = session.store();
-    let mut phase = session.context.phase.clone();
     loop {
         // Registered before the attempt, so that room made in between is not missed.
         let room = store.space_changed();
         match attempt(store) {
             Err(error) if lacks_room(&error) => {
-                let gone_on = tokio::select! {
-                    () = room => true,
-                    () = tokio::time::sleep_until(deadline) => false,
-                    () = reached(&mut phase, Phase::Draining) => false,
-                };
-                if !gone_on {
+                if !is_made(session, room, deadline).await {
                     return Err(error);
                 }
             }
             outcome => return outcome,
         }
+    }
+}
+
+/// Waits for `room`, as the store's `space_changed` gives it; `false` if time is up or the broker drains before.
+pub(super) async fn is_made(session: &Session, room: impl Future<Output = ()>, deadline: Instant) -> bool {
+    let mut phase = session.context.phase.clone();
+    tokio::select! {
+        () = room => true,
+        () = tokio::time::sleep_until(deadline) => false,
+        () = reached(&mut phase, Phase::Draining) => false,
     }
 }
 
