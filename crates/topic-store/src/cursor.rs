@@ -68,6 +68,14 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(head).map_err(|_| Malformed("a string is not UTF-8"))
     }
 
+    /// Bytes with a 32-bit length before them.
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
+        let len = self.count(1)?;
+        let (head, rest) = self.rest.split_at_checked(len).ok_or(Malformed("bytes end too early"))?;
+        self.rest = rest;
+        Ok(head)
+    }
+
     /// A count of elements of which each takes at least `element_len` bytes: never more than the rest can hold.
     pub(crate) fn count(&mut self, element_len: usize) -> Result<usize, Malformed> {
         let count = usize::try_from(self.u32()?).map_err(|_| Malformed("a count is out of range"))?;

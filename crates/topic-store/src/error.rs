@@ -56,7 +56,7 @@ pub enum OpenErrorKind {
 }
 
 family! {
-    /// Why a view or topic was not created, or a topic not deleted.
+    /// Why a view or topic was not created, or a topic not changed or deleted.
     TopicError, TopicErrorKind
 }
 
@@ -74,6 +74,8 @@ pub enum TopicErrorKind {
     InvalidName,
     /// The number of partitions is not in the allowed range.
     InvalidPartitions,
+    /// The settings were refused; the message is that of the [`ConfigError`].
+    InvalidConfig,
     /// The log's space is used up; deletions reopen it.
     Full,
     /// Too much is waiting for the disk; try again after [`Store::space_changed`](crate::Store::space_changed).
@@ -261,4 +263,56 @@ pub enum MaintenanceErrorKind {
     ReadOnly,
     /// The disk refused; the next round tries again.
     Io,
+}
+
+family! {
+    /// Why nothing was written for a consumer group.
+    GroupError, GroupErrorKind
+}
+
+/// The kinds of [`GroupError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GroupErrorKind {
+    /// The view does not exist.
+    UnknownView,
+    /// The group does not exist in this view.
+    UnknownGroup,
+    /// A topic does not exist in this view (any more).
+    UnknownTopic,
+    /// A topic has no such partition.
+    UnknownPartition,
+    /// The name, the memory, an offset's metadata or all of it together is longer than the formats take.
+    TooLarge,
+    /// The memory for groups or the log's space is used up; deletions reopen them.
+    Full,
+    /// Too much is waiting for the disk; try again after [`Store::space_changed`](crate::Store::space_changed).
+    Busy,
+    /// The log has failed and only answers reads.
+    ReadOnly,
+}
+
+family! {
+    /// Why no records were deleted.
+    DeleteRecordsError, DeleteRecordsErrorKind
+}
+
+/// The kinds of [`DeleteRecordsError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeleteRecordsErrorKind {
+    /// The topic does not exist (any more).
+    UnknownTopic,
+    /// The topic has no such partition.
+    UnknownPartition,
+    /// The offset lies above the high watermark, or is negative.
+    OffsetOutOfRange,
+    /// The topic's `cleanup.policy` does not have `delete`.
+    Policy,
+    /// The log's space is used up, to the last reserve.
+    Full,
+    /// Too much is waiting for the disk; try again after [`Store::space_changed`](crate::Store::space_changed).
+    Busy,
+    /// The log has failed and only answers reads.
+    ReadOnly,
 }

@@ -1,7 +1,7 @@
 //! The second fold, from which checkpoints are written, so that writing one holds up no reader.
 //!
 //! The writer leaves decoded entries in a queue; the fold takes them in when a checkpoint is due, or when the queue has
-//! grown. Entries are small (batches are not in them), and the queue is bounded: at its end the writer folds itself.
+//! grown, in number or in bytes. Batches are not in it, and it is bounded: at its end the writer folds itself.
 
 use parking_lot::Mutex;
 
@@ -24,28 +24,37 @@ struct Folded {
 #[derive(Debug)]
 struct Queue {
     entries: Vec<(Entry, Option<Place>)>,
+    /// Bytes that the entries hold besides themselves.
+    held_len: usize,
     end: u64,
+}
+
+impl Queue {
+    /// Whether it has this share of what it may have.
+    const fn is_filled(&self, share: usize) -> bool {
+        self.entries.len() >= QUEUE_LEN_DUE * share || self.held_len >= HELD_LEN_DUE * share
+    }
 }
 
 impl Fold {
     pub(crate) const fn new(state: State, end: u64) -> Self {
-        let queue = Queue { entries: Vec::new(), end };
+        let queue = Queue { entries: Vec::new(), held_len: 0, end };
         Self { folded: Mutex::new(Folded { state, end }), queue: Mutex::new(queue) }
     }
 
     /// Leaves the entries of a group that ends at `end`. Called in the journal's order.
     pub(crate) fn push(&self, entries: Vec<(Entry, Option<Place>)>, end: u64) {
-        let len = {
+        let held_len = entries.iter().map(|(entry, _)| entry.held_len()).sum::<usize>();
+        let (is_due, is_full) = {
             let mut queue = self.queue.lock();
             queue.entries.extend(entries);
+            queue.held_len = queue.held_len.saturating_add(held_len);
             queue.end = end;
-            queue.entries.len()
+            (queue.is_filled(1), queue.is_filled(SHARES))
         };
-        if len >= QUEUE_LEN_MAX {
+        if is_full {
             self.take_in(&mut self.folded.lock());
-        } else if len >= QUEUE_LEN_DUE
-            && let Some(mut folded) = self.folded.try_lock()
-        {
+        } else if is_due && let Some(mut folded) = self.folded.try_lock() {
             self.take_in(&mut folded);
         }
     }
@@ -65,6 +74,7 @@ impl Fold {
     fn take_in(&self, folded: &mut Folded) {
         let (entries, end) = {
             let mut queue = self.queue.lock();
+            queue.held_len = 0;
             (std::mem::take(&mut queue.entries), queue.end)
         };
         for (entry, place) in entries {
@@ -75,4 +85,37 @@ impl Fold {
 }
 
 const QUEUE_LEN_DUE: usize = 4096;
-const QUEUE_LEN_MAX: usize = 16 * QUEUE_LEN_DUE;
+const HELD_LEN_DUE: usize = 1 << 20;
+/// It is full at so many times of what makes it due.
+const SHARES: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::entry::GroupRef;
+    use crate::ids::ViewId;
+
+    #[test]
+    fn what_the_queue_holds_is_bounded_in_number_and_in_bytes() {
+        let stored = |len: usize| {
+            let group = GroupRef { view: ViewId::new(Uuid::nil()), id: "g".into() };
+            (Entry::GroupStored { group, memory: Bytes::from(vec![0; len]) }, None)
+        };
+        let fold = Fold::new(State::new(None), 0);
+        let queued = || (fold.queue.lock().entries.len(), fold.queue.lock().held_len);
+        fold.push(vec![stored(1000)], 1);
+        assert_eq!(queued(), (1, 1001));
+        fold.push(vec![stored(HELD_LEN_DUE)], 2);
+        assert_eq!(queued(), (0, 0), "few that hold much");
+        fold.push((0..QUEUE_LEN_DUE).map(|_| stored(0)).collect(), 3);
+        assert_eq!(queued(), (0, 0), "many that hold little");
+        let busy = fold.folded.lock();
+        fold.push(vec![stored(HELD_LEN_DUE)], 4);
+        assert_eq!(queued().0, 1, "nobody waits for a checkpoint that is being encoded");
+        drop(busy);
+        assert_eq!(fold.with(|_, end| end), 4);
+    }
+}

@@ -13,6 +13,8 @@
 //!   [`Commit`], which resolves once the batch is on the disk and visible. Order of calls is order of offsets.
 //! - **Readers hold places, not memory.** A [`Read`] is a list of [`Slice`]s: each knows where a batch lies in the journal
 //!   and keeps its file from going away. The newest blocks are served from memory, the rest from the files.
+//! - **Groups leave two things here**: a memory that only their coordinator understands ([`Store::put_group`]), and committed
+//!   offsets ([`Store::commit_offsets`]). Who may commit is decided elsewhere.
 //! - **Time comes from outside.** Every call that needs a clock takes `now`; [`Store::maintain`] does retention, expiry,
 //!   checkpoints and the freeing of files whenever its owner calls it.
 //! - **Space is bounded.** The journal has a limit. [`Store::pressure`] says how near it is; at the limit appends are
@@ -81,6 +83,7 @@ mod cursor;
 mod entry;
 mod error;
 mod fold;
+mod group;
 mod ids;
 mod inflaters;
 mod observer;
@@ -94,11 +97,13 @@ mod topic;
 mod watch;
 
 pub use commit::Commit;
-pub use config::{TimestampKind, TopicConfig};
+pub use config::{ConfigChange, ConfigKey, ConfigType, TimestampKind, TopicConfig};
 pub use error::{
-    AppendError, AppendErrorKind, CommitError, ConfigError, MaintenanceError, MaintenanceErrorKind,
-    OpenError, OpenErrorKind, ReadError, ReadErrorKind, TopicError, TopicErrorKind,
+    AppendError, AppendErrorKind, CommitError, ConfigError, DeleteRecordsError, DeleteRecordsErrorKind,
+    GroupError, GroupErrorKind, MaintenanceError, MaintenanceErrorKind, OpenError, OpenErrorKind, ReadError,
+    ReadErrorKind, TopicError, TopicErrorKind,
 };
+pub use group::{CommittedOffset, OffsetCommit};
 pub use ids::{LeaderEpoch, Offset, PartitionIndex, ProducerId, Timestamp, TopicId, ViewId};
 pub use observer::{Event, Observer, Pressure, PressureLevel, Silent};
 pub use read::{PartitionOffsets, Read, ReadOutcome, ReadRequest, Slice, TimeIndexHit};

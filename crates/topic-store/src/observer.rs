@@ -58,6 +58,16 @@ pub enum Event<'a> {
         /// Its new first offset.
         log_start: Offset,
     },
+    /// A partition's log start was moved because somebody asked for it.
+    #[non_exhaustive]
+    RecordsDeleted {
+        /// The topic.
+        topic: TopicId,
+        /// The partition.
+        partition: PartitionIndex,
+        /// Its new first offset.
+        log_start: Offset,
+    },
     /// Windows of silent producers were dropped.
     #[non_exhaustive]
     ProducersExpired {

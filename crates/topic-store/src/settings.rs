@@ -34,6 +34,9 @@ pub struct Settings {
     /// Windows of idempotent producers, counted per partition. Above it those that have been silent longest are dropped
     /// in the next round of maintenance.
     pub producers_max: usize,
+    /// Memory for the groups of one copy of the state: ids, memories, committed offsets with their metadata, and about 128
+    /// bytes for each group and each offset. What would let it grow beyond is refused.
+    pub groups_len_max: usize,
     /// Bytes that may wait for the disk before appends are answered `Busy`.
     pub queue_len_max: usize,
     /// Length of one journal file.
@@ -67,6 +70,7 @@ impl Default for Settings {
             partitions_max: 10_000,
             all_partitions_max: 200_000,
             producers_max: 100_000,
+            groups_len_max: 256 << 20,
             queue_len_max: 32 << 20,
             file_len: 64 << 20,
             size_limit: None,

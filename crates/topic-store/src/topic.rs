@@ -21,7 +21,8 @@ pub struct View {
     pub created: Timestamp,
 }
 
-/// A topic as it was created. It never changes; what grows in it is kept elsewhere.
+/// A topic at one moment: its partitions may become more and its settings others, the rest stays. What grows in it is kept
+/// elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Topic {

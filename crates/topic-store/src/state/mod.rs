@@ -3,6 +3,7 @@
 //! The same type is used three times: prepared (speculative, under the append lock, without an index), applied (what
 //! readers see) and the checkpoint's fold.
 
+pub(crate) mod groups;
 pub(crate) mod index;
 pub(crate) mod partition;
 pub(crate) mod producers;
@@ -11,10 +12,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::entry::{BatchMeta, Entry};
+use crate::config::TopicConfig;
+use crate::entry::{BatchMeta, Entry, GroupOffsets, GroupRef};
 use crate::ids::{PartitionIndex, TopicId, ViewId};
 use crate::topic::{Topic, View, collision_key};
 
+use groups::Groups;
 use index::Thinning;
 pub(crate) use index::{IndexLimits, Place};
 use partition::Partition;
@@ -34,6 +37,7 @@ pub(crate) struct ViewState {
     pub(crate) view: View,
     /// By collision key.
     pub(crate) names: BTreeMap<String, TopicId>,
+    pub(crate) groups: Groups,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -67,8 +71,7 @@ impl State {
     pub(crate) fn apply(&mut self, entry: &Entry, place: Option<Place>) {
         match entry {
             Entry::ViewCreated(view) => {
-                let state = ViewState { view: view.clone(), names: BTreeMap::new() };
-                self.views.entry(view.id).or_insert(state);
+                self.views.entry(view.id).or_insert_with(|| ViewState::new(view.clone()));
             }
             Entry::TopicCreated(topic) => self.insert_topic(topic),
             Entry::TopicDeleted { topic } => self.remove_topic(*topic),
@@ -94,6 +97,16 @@ impl State {
                     self.count_spans(|spans| spans + 1);
                 }
             }
+            Entry::PartitionsCreated { topic, count } => self.add_partitions(*topic, *count),
+            Entry::TopicConfigured { topic, config } => self.configure(*topic, config),
+            Entry::OffsetsCommitted(offsets) => self.commit_offsets(offsets),
+            Entry::GroupStored { group, memory } => {
+                self.in_groups(group, |groups| groups.store(&group.id, memory));
+            }
+            Entry::GroupDeleted { group } => self.in_groups(group, |groups| groups.delete(&group.id)),
+            Entry::OffsetsDeleted { group, offsets } => {
+                self.in_groups(group, |groups| groups.delete_offsets(&group.id, offsets));
+            }
         }
     }
 
@@ -111,6 +124,15 @@ impl State {
         self.topic(topic)?.partition(partition)
     }
 
+    pub(crate) fn groups(&self, view: ViewId) -> Option<&Groups> {
+        self.views.get(&view).map(|known| &known.groups)
+    }
+
+    /// What the groups of all views cost in memory.
+    pub(crate) fn groups_cost(&self) -> usize {
+        self.views.values().map(|known| known.groups.cost()).fold(0, usize::saturating_add)
+    }
+
     /// Checks what has to hold after every change.
     pub(crate) fn check(&self) {
         if let Some(thinning) = &self.thinning {
@@ -123,6 +145,9 @@ impl State {
         }
         for partition in self.topics.values().flat_map(|topic| &topic.partitions) {
             partition.check();
+        }
+        for view in self.views.values() {
+            view.groups.check();
         }
     }
 
@@ -138,9 +163,41 @@ impl State {
         let Some(removed) = self.topics.remove(&topic) else { return };
         if let Some(view) = self.views.get_mut(&removed.topic.view) {
             view.names.remove(&collision_key(&removed.topic.name));
+            view.groups.remove_topic(topic);
         }
         let spans: usize = removed.partitions.iter().map(|partition| partition.spans.len()).sum();
         self.count_spans(|count| count.saturating_sub(spans));
+    }
+
+    /// A topic never loses partitions.
+    fn add_partitions(&mut self, topic: TopicId, count: i32) {
+        let Some(found) = self.topics.get_mut(&topic).filter(|found| found.topic.partitions < count) else {
+            return;
+        };
+        found.topic = Arc::new(Topic { partitions: count, ..Topic::clone(&found.topic) });
+        found.partitions.resize_with(usize::try_from(count).unwrap_or(0), Partition::default);
+    }
+
+    fn configure(&mut self, topic: TopicId, config: &TopicConfig) {
+        let Some(found) = self.topics.get_mut(&topic) else { return };
+        found.topic = Arc::new(Topic { config: config.clone(), ..Topic::clone(&found.topic) });
+    }
+
+    fn commit_offsets(&mut self, GroupOffsets { group, offsets }: &GroupOffsets) {
+        let Some(view) = self.views.get_mut(&group.view) else { return };
+        let exists = |topic: &TopicState, partition| {
+            topic.topic.view == group.view && topic.partition(partition).is_some()
+        };
+        let live = offsets
+            .iter()
+            .filter(|new| self.topics.get(&new.topic).is_some_and(|topic| exists(topic, new.partition)));
+        view.groups.commit(&group.id, live);
+    }
+
+    fn in_groups(&mut self, group: &GroupRef, change: impl FnOnce(&mut Groups)) {
+        if let Some(view) = self.views.get_mut(&group.view) {
+            change(&mut view.groups);
+        }
     }
 
     fn append(&mut self, meta: &BatchMeta, place: Option<Place>) {
@@ -169,6 +226,12 @@ impl State {
     fn partition_mut(&mut self, topic: TopicId, partition: PartitionIndex) -> Option<&mut Partition> {
         let index = usize::try_from(partition.value()).ok()?;
         self.topics.get_mut(&topic)?.partitions.get_mut(index)
+    }
+}
+
+impl ViewState {
+    pub(crate) fn new(view: View) -> Self {
+        Self { view, names: BTreeMap::new(), groups: Groups::default() }
     }
 }
 

@@ -1,10 +1,13 @@
 //! The store: what its parts share, and the calls that are answered from memory.
 
 mod append;
+mod delete_records;
+mod groups;
 mod maintain;
 mod open;
 mod reader;
 mod time;
+mod topic_changes;
 mod topics;
 
 use std::borrow::Cow;
@@ -71,6 +74,8 @@ struct Prepared {
 pub struct Stats {
     /// Topics in all views.
     pub topics: usize,
+    /// What the groups of all views take, as [`Settings::groups_len_max`] counts it.
+    pub groups_len: usize,
     /// Bytes of memory that the tail takes.
     pub tail_len: usize,
     /// Entries of the readers' index, one for a batch or, where it has been thinned, for several.
@@ -127,6 +132,13 @@ impl Store {
         Ok(found.epoch_end(epoch.value()).map(|(known, end)| (LeaderEpoch::new(known), Offset::new(end))))
     }
 
+    /// Bytes of a partition's live batches; `None` if there is no such partition. Batches that reach below the log start
+    /// count whole.
+    #[must_use]
+    pub fn partition_len(&self, topic: TopicId, partition: PartitionIndex) -> Option<u64> {
+        self.inner.core.applied.read().partition(topic, partition).map(|found| found.len)
+    }
+
     /// Gives out an identity for an idempotent producer, with its first epoch, 0. No two calls get the same one, also
     /// after a restart.
     ///
@@ -181,11 +193,13 @@ impl Store {
     #[must_use]
     pub fn stats(&self) -> Stats {
         let core = &self.inner.core;
-        let (topics, index_entries) = {
+        let (topics, groups_len, index_entries) = {
             let applied = core.applied.read();
-            (applied.topics.len(), applied.thinning.as_ref().map_or(0, |thinning| thinning.spans))
+            let index_entries = applied.thinning.as_ref().map_or(0, |thinning| thinning.spans);
+            (applied.topics.len(), applied.groups_cost(), index_entries)
         };
-        Stats { topics, index_entries, tail_len: core.tail.read().len(), watched: core.waiters.len() }
+        let (tail_len, watched) = (core.tail.read().len(), core.waiters.len());
+        Stats { topics, groups_len, tail_len, index_entries, watched }
     }
 
     /// The settings that the store was opened with.

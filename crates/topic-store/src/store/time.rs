@@ -3,6 +3,9 @@
 //! Timestamps need not rise with offsets. The running maximum does: a binary search on it finds the first batch that can
 //! hold a record of the time or later, from there the batches' own maxima say which one does, and its records are walked.
 
+use std::cmp::Reverse;
+use std::ops::ControlFlow;
+
 use kolumn_journal::FilePin;
 use kolumn_kafka_wire::records::{Batch, TimestampType};
 
@@ -89,8 +92,10 @@ impl Store {
                 from = span.last.saturating_add(1);
                 for found in self.batches_of(topic, partition, &span, pin)? {
                     if best.is_none_or(|best| found.max_timestamp > best.timestamp.value()) {
-                        let hit = self.first_in_batch(topic, partition, &found, found.max_timestamp)?;
-                        best = hit.or(best);
+                        let hit = self.greatest_in_batch(topic, partition, &found)?;
+                        // Of a batch that reaches below the log start, less than its maximum may be left.
+                        let is_better = |hit: &TimeIndexHit| best.is_none_or(|best| rank(hit) > rank(&best));
+                        best = hit.filter(is_better).or(best);
                     }
                 }
             }
@@ -140,6 +145,46 @@ impl Store {
         found: &Found,
         time: i64,
     ) -> Result<Option<TimeIndexHit>, ReadError> {
+        let mut first = None;
+        self.live_records(topic, partition, found, |hit| {
+            if hit.timestamp.value() < time {
+                return ControlFlow::Continue(());
+            }
+            first = Some(hit);
+            ControlFlow::Break(())
+        })?;
+        Ok(first)
+    }
+
+    /// The first of the live records of a batch with the greatest timestamp.
+    fn greatest_in_batch(
+        &self,
+        topic: TopicId,
+        partition: PartitionIndex,
+        found: &Found,
+    ) -> Result<Option<TimeIndexHit>, ReadError> {
+        let mut best: Option<TimeIndexHit> = None;
+        self.live_records(topic, partition, found, |hit| {
+            if best.is_none_or(|best| hit.timestamp > best.timestamp) {
+                best = Some(hit);
+            }
+            if hit.timestamp.value() < found.max_timestamp {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(best)
+    }
+
+    /// Walks the records of a batch from the log start on. Where the store gave the timestamps, one stands for all.
+    fn live_records(
+        &self,
+        topic: TopicId,
+        partition: PartitionIndex,
+        found: &Found,
+        mut each: impl FnMut(TimeIndexHit) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
         let damaged = |text: String| ReadError::new(ReadErrorKind::Io, text);
         let bytes = self.bytes_of(found)?;
         let (batch, _) = Batch::parse(&bytes).map_err(|error| damaged(error.to_string()))?;
@@ -151,8 +196,10 @@ impl Store {
         };
         if batch.attributes().timestamp_type() == TimestampType::LogAppendTime {
             let offset = batch.base_offset().max(log_start);
-            let is_live = offset <= batch.last_offset() && batch.max_timestamp() >= time;
-            return Ok(is_live.then(|| hit(offset, batch.max_timestamp())));
+            if offset <= batch.last_offset() {
+                let _ = each(hit(offset, batch.max_timestamp()));
+            }
+            return Ok(());
         }
         self.inner.inflaters.with(|inflater| {
             let limit = self.inner.settings.inflated_len_max;
@@ -161,11 +208,16 @@ impl Store {
                 let record = record.map_err(|error| damaged(error.to_string()))?;
                 let offset = batch.base_offset().saturating_add(i64::from(record.offset_delta));
                 let timestamp = batch.base_timestamp().saturating_add(record.timestamp_delta);
-                if timestamp >= time && offset >= log_start {
-                    return Ok(Some(hit(offset, timestamp)));
+                if offset >= log_start && each(hit(offset, timestamp)).is_break() {
+                    break;
                 }
             }
-            Ok(None)
+            Ok(())
         })
     }
+}
+
+/// Later is better, and of the same time what comes first.
+const fn rank(hit: &TimeIndexHit) -> (i64, Reverse<i64>) {
+    (hit.timestamp.value(), Reverse(hit.offset.value()))
 }

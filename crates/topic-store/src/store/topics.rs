@@ -56,24 +56,13 @@ impl Store {
         if let Some(fault) = name_fault(&new.name) {
             return Err(TopicError::new(TopicErrorKind::InvalidName, fault));
         }
-        let max = self.inner.settings.partitions_max;
-        if !(1..=max).contains(&new.partitions) {
-            let text = format!("the number of partitions has to be from 1 to {max}, not {}", new.partitions);
-            return Err(TopicError::new(TopicErrorKind::InvalidPartitions, text));
-        }
         let mut prepared = self.inner.prepared.lock();
         let known = prepared
             .state
             .views
             .get(&view)
             .ok_or_else(|| TopicError::new(TopicErrorKind::UnknownView, "there is no such view"))?;
-        let others =
-            prepared.state.topics.values().map(|found| i64::from(found.topic.partitions)).sum::<i64>();
-        let all_max = self.inner.settings.all_partitions_max;
-        if others.saturating_add(i64::from(new.partitions)) > i64::from(all_max) {
-            let text = format!("all topics together can have {all_max} partitions");
-            return Err(TopicError::new(TopicErrorKind::InvalidPartitions, text));
-        }
+        self.judge_partitions(&prepared, new.partitions, 0)?;
         if let Some(taken) = known.names.get(&collision_key(&new.name)) {
             let name = prepared.state.topic(*taken).map_or("", |found| &found.topic.name);
             return Err(TopicError::new(TopicErrorKind::Exists, exists_text(&new.name, name)));
@@ -93,7 +82,7 @@ impl Store {
         Ok(self.inner.commit(&prepared, false, topic))
     }
 
-    /// Deletes a topic with its records and its producers' windows. From this call on nothing is appended to it; readers
+    /// Deletes a topic with its records, its producers' windows and what groups have committed for it. From this call on nothing is appended to it; readers
     /// lose it when the deletion is durable.
     ///
     /// # Errors

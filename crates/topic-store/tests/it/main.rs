@@ -5,6 +5,8 @@
 mod append_and_read;
 mod bounded;
 mod concurrency;
+mod delete_records;
+mod groups;
 mod idempotent_producer;
 mod model;
 mod power_loss;
@@ -13,5 +15,6 @@ mod simulation;
 mod space;
 mod support;
 mod time_lookup;
+mod topic_changes;
 mod validation;
 mod waiting;

@@ -1,7 +1,7 @@
 //! Records found by their time.
 
 use kolumn_kafka_wire::records::{BatchBuilder, Compression};
-use kolumn_topic_store::{PartitionIndex, Timestamp, TopicId};
+use kolumn_topic_store::{Offset, PartitionIndex, Timestamp, TopicId};
 
 use crate::support::*;
 
@@ -113,4 +113,25 @@ fn epochs_end_where_the_next_one_begins() {
     };
     assert_eq!(hit(NOW.value()), Some((0, 0)));
     assert_eq!(hit(NOW.value() + 1), Some((1, 0)));
+}
+
+#[test]
+fn deleted_records_are_not_the_ones_with_the_greatest_timestamp() {
+    let mut stepped = Stepped::open(small_settings());
+    let (_, topic) = stepped.topic("t", &[]);
+    let mut builder = BatchBuilder::new();
+    for time in [900, 300, 500, 500] {
+        builder.append(None, Some(b"v"), [], time).expect("fits");
+    }
+    stepped.append(topic.id, &builder.build().expect("fits"));
+    stepped.append(topic.id, &batch_at(400, &[b"w"]));
+    let greatest = |stepped: &Stepped| {
+        let hit = stepped.store.max_timestamp(topic.id, P0).expect("readable").expect("there is one");
+        (hit.offset.value(), hit.timestamp.value())
+    };
+    for (before, expected) in [(0, (0, 900)), (1, (2, 500)), (3, (3, 500)), (4, (4, 400))] {
+        let deleted = stepped.store.delete_records(topic.id, P0, Some(Offset::new(before)));
+        stepped.done(deleted.expect("in range"));
+        assert_eq!(greatest(&stepped), expected, "from {before} on");
+    }
 }
