@@ -21,12 +21,32 @@ pub(crate) const APIS: &[Api] = &[
     api(ApiKey::FETCH, 4, 18, QUESTION_LEN_MAX),
     api(ApiKey::LIST_OFFSETS, 1, 11, QUESTION_LEN_MAX),
     api(ApiKey::METADATA, 0, 13, QUESTION_LEN_MAX),
+    api(ApiKey::OFFSET_COMMIT, 2, 10, QUESTION_LEN_MAX),
+    api(ApiKey::OFFSET_FETCH, 1, 10, QUESTION_LEN_MAX),
     api(ApiKey::FIND_COORDINATOR, 0, 6, QUESTION_LEN_MAX),
+    api(ApiKey::JOIN_GROUP, 0, 9, QUESTION_LEN_MAX),
+    api(ApiKey::HEARTBEAT, 0, 4, QUESTION_LEN_MAX),
+    api(ApiKey::LEAVE_GROUP, 0, 5, QUESTION_LEN_MAX),
+    api(ApiKey::SYNC_GROUP, 0, 5, ASSIGNMENTS_LEN_MAX),
+    api(ApiKey::DESCRIBE_GROUPS, 0, 6, QUESTION_LEN_MAX),
+    api(ApiKey::LIST_GROUPS, 0, 5, QUESTION_LEN_MAX),
     api(ApiKey::API_VERSIONS, 0, 4, QUESTION_LEN_MAX),
     api(ApiKey::CREATE_TOPICS, 2, 7, QUESTION_LEN_MAX),
     api(ApiKey::DELETE_TOPICS, 1, 6, QUESTION_LEN_MAX),
+    api(ApiKey::DELETE_RECORDS, 0, 2, QUESTION_LEN_MAX),
     api(ApiKey::INIT_PRODUCER_ID, 0, 5, QUESTION_LEN_MAX),
+    api(ApiKey::OFFSET_FOR_LEADER_EPOCH, 2, 4, QUESTION_LEN_MAX),
+    api(ApiKey::DESCRIBE_CONFIGS, 1, 4, QUESTION_LEN_MAX),
+    api(ApiKey::ALTER_CONFIGS, 0, 2, QUESTION_LEN_MAX),
+    api(ApiKey::DESCRIBE_LOG_DIRS, 1, 4, QUESTION_LEN_MAX),
+    api(ApiKey::CREATE_PARTITIONS, 0, 3, QUESTION_LEN_MAX),
+    api(ApiKey::DELETE_GROUPS, 0, 2, QUESTION_LEN_MAX),
+    api(ApiKey::ELECT_LEADERS, 0, 2, QUESTION_LEN_MAX),
+    api(ApiKey::INCREMENTAL_ALTER_CONFIGS, 0, 1, QUESTION_LEN_MAX),
+    api(ApiKey::LIST_PARTITION_REASSIGNMENTS, 0, 0, QUESTION_LEN_MAX),
+    api(ApiKey::OFFSET_DELETE, 0, 0, QUESTION_LEN_MAX),
     api(ApiKey::DESCRIBE_CLUSTER, 0, 2, QUESTION_LEN_MAX),
+    api(ApiKey::DESCRIBE_TOPIC_PARTITIONS, 0, 0, QUESTION_LEN_MAX),
 ];
 
 /// Versions of Produce that are announced but not served.
@@ -45,6 +65,8 @@ const fn api(key: ApiKey, min: i16, max: i16, frame_len_max: usize) -> Api {
 
 /// Requests without records: decoding must not make much out of little.
 const QUESTION_LEN_MAX: usize = 1 << 20;
+/// The leader of a large group hands in the assignments of all its members.
+const ASSIGNMENTS_LEN_MAX: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -65,7 +87,7 @@ mod tests {
     fn what_is_not_in_the_table_is_not_served() {
         assert_eq!(served(ApiKey::FETCH.code(), 3), None);
         assert_eq!(served(ApiKey::FETCH.code(), 19), None);
-        assert_eq!(served(ApiKey::JOIN_GROUP.code(), 0), None);
+        assert_eq!(served(ApiKey::DESCRIBE_ACLS.code(), 0), None);
         assert_eq!(served(-1, 0), None);
         assert!(served(ApiKey::API_VERSIONS.code(), 9).is_some());
     }

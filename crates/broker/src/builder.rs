@@ -1,5 +1,6 @@
 //! Puts a broker together: settings, and the components that are not settings.
 
+use std::hash::RandomState;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -7,12 +8,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kolumn_topic_store::{Store, View};
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 
 use crate::broker::{Broker, Parts};
 use crate::budget::Budget;
 use crate::context::{Context, Phase};
+use crate::coordinator::{self, Coordinator};
 use crate::error::StartError;
+use crate::fetch_session;
 use crate::observer::{Event, Observer, TracingObserver};
 use crate::server::{self, Listener};
 use crate::settings::{Settings, Validated};
@@ -98,6 +102,8 @@ impl Builder {
             .map(|address| Listener::bind(*address).map_err(|error| StartError::listen(*address, error)));
         let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
         let owns_store = self.store.is_none();
+        let log_dir =
+            if owns_store { absolute(&validated.settings.data_dir) } else { validated.settings.view.clone() };
         let store = match self.store {
             Some(store) => store,
             None => open_store(&validated, Arc::clone(&self.observer)).await?,
@@ -105,13 +111,17 @@ impl Builder {
         let view = ensure_view(&store, &validated.settings.view).await?;
         let limits = &validated.settings.limits;
         let (phase_sender, phase) = watch::channel(Phase::Running);
+        let groups = open_groups(&store, &view, &validated, &phase, &self.observer).await?;
         let budget =
             Budget::new(limits.in_flight_len_max, Duration::from_millis(limits.slow_frame_timeout_ms));
         let places = Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS)));
         let context = Arc::new(Context {
             store,
             view,
+            groups,
+            fetch_sessions: fetch_session::Cache::new(limits, RandomState::new()),
             validated,
+            log_dir,
             budget,
             counters: Counters::default(),
             observer: self.observer,
@@ -120,6 +130,8 @@ impl Builder {
         let mut parts = Parts { context, places, phase: phase_sender, tasks: Vec::new(), owns_store };
         let addresses = listeners.iter().map(|listener| listener.address).collect();
         parts.tasks.push(tokio::spawn(server::maintain(Arc::clone(&parts.context))));
+        parts.tasks.push(tokio::spawn(coordinator::run_timers(Arc::clone(&parts.context.groups))));
+        parts.tasks.push(tokio::spawn(coordinator::run_expiry(Arc::clone(&parts.context.groups))));
         for listener in listeners {
             parts.context.event(&Event::Listening { address: listener.address });
             let accept = server::accept(Arc::clone(&parts.context), listener, Arc::clone(&parts.places));
@@ -150,6 +162,28 @@ fn open_dir(
     let now = server::wall_clock();
     Store::open(disk, settings, u64::from_be_bytes(seed), observer, now)
         .map_err(|error| StartError::open(dir, error))
+}
+
+fn absolute(dir: &Path) -> String {
+    std::path::absolute(dir).as_deref().unwrap_or(dir).to_string_lossy().into_owned()
+}
+
+/// Takes up the groups of the view, on a thread that may block: there may be many.
+async fn open_groups(
+    store: &Store,
+    view: &View,
+    validated: &Validated,
+    phase: &watch::Receiver<Phase>,
+    observer: &Arc<dyn Observer>,
+) -> Result<Arc<Coordinator>, StartError> {
+    let mut seed = [0; coordinator::SEED_LEN];
+    getrandom::fill(&mut seed).map_err(|error| StartError::random(io::Error::other(error)))?;
+    let (store, view, limits) = (store.clone(), view.id, validated.settings.groups.limits());
+    let (phase, observer, runtime) = (phase.clone(), Arc::clone(observer), Handle::current());
+    let opened = tokio::task::spawn_blocking(move || {
+        Coordinator::open(store, view, limits, seed, phase, observer, runtime)
+    });
+    opened.await.map_err(StartError::task)
 }
 
 async fn ensure_view(store: &Store, bucket: &str) -> Result<View, StartError> {

@@ -8,6 +8,8 @@ use kolumn_topic_store::{Store, View};
 use tokio::sync::watch;
 
 use crate::budget::Budget;
+use crate::coordinator::Coordinator;
+use crate::fetch_session;
 use crate::observer::{Event, Observer};
 use crate::settings::{HostPort, Validated};
 use crate::stats::Counters;
@@ -17,8 +19,12 @@ use crate::stats::Counters;
 pub(crate) struct Context {
     pub(crate) store: Store,
     pub(crate) view: View,
+    pub(crate) groups: Arc<Coordinator>,
     pub(crate) validated: Validated,
+    /// Where the log lies, for people: the directory, or the view of a store that was handed in.
+    pub(crate) log_dir: String,
     pub(crate) budget: Arc<Budget>,
+    pub(crate) fetch_sessions: fetch_session::Cache,
     pub(crate) counters: Counters,
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) phase: watch::Receiver<Phase>,
@@ -50,12 +56,13 @@ pub(crate) struct Session {
     pub(crate) context: Arc<Context>,
     /// The address that this client is told to connect to.
     pub(crate) endpoint: HostPort,
+    peer: IpAddr,
     /// It was told that it waits for a coordinator in vain.
     missed_coordinator: AtomicBool,
 }
 
 impl Session {
-    pub(crate) fn new(context: Arc<Context>, local: SocketAddr) -> Self {
+    pub(crate) fn new(context: Arc<Context>, local: SocketAddr, peer: SocketAddr) -> Self {
         let endpoint = context.validated.advertised.clone().unwrap_or_else(|| HostPort {
             host: match local.ip() {
                 // A listener for both families sees IPv4 clients in this form, which they could not connect to.
@@ -64,11 +71,16 @@ impl Session {
             },
             port: local.port(),
         });
-        Self { context, endpoint, missed_coordinator: AtomicBool::new(false) }
+        Self { context, endpoint, peer: peer.ip().to_canonical(), missed_coordinator: AtomicBool::new(false) }
     }
 
     pub(crate) fn store(&self) -> &Store {
         &self.context.store
+    }
+
+    /// Where the client is, as Kafka writes it in the descriptions of groups.
+    pub(crate) fn client_host(&self) -> String {
+        format!("/{}", self.peer)
     }
 
     /// Tells, once, that the client waits for a coordinator of something that does not exist here.

@@ -44,6 +44,7 @@ impl Started {
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) head: Head,
+    frame: Bytes,
     body: Bytes,
 }
 
@@ -72,10 +73,56 @@ pub(crate) fn start(session: &Arc<Session>, frame: &Bytes, now: Timestamp) -> St
             ApiKey::DELETE_TOPICS => handler::delete_topics::start(session, &request),
             ApiKey::INIT_PRODUCER_ID => handler::init_producer_id::start(session, &request),
             ApiKey::DESCRIBE_CLUSTER => handler::describe_cluster::start(session, &request),
-            _ => Err(CloseReason::Refused("a request that is not in the table")),
+            ApiKey::OFFSET_COMMIT
+            | ApiKey::OFFSET_FETCH
+            | ApiKey::JOIN_GROUP
+            | ApiKey::HEARTBEAT
+            | ApiKey::LEAVE_GROUP
+            | ApiKey::SYNC_GROUP
+            | ApiKey::DESCRIBE_GROUPS
+            | ApiKey::LIST_GROUPS
+            | ApiKey::DELETE_GROUPS
+            | ApiKey::OFFSET_DELETE => start_group(session, &request, now),
+            _ => start_admin(session, &request),
         }
     });
     started.unwrap_or_else(|reason| Started::Now(Err(reason)))
+}
+
+/// What members of groups and those who look after groups ask.
+fn start_group(session: &Arc<Session>, request: &Request, now: Timestamp) -> Result<Started, CloseReason> {
+    match request.head.key {
+        ApiKey::OFFSET_COMMIT => handler::offset_commit::start(session, request, now),
+        ApiKey::OFFSET_FETCH => handler::offset_fetch::start(session, request),
+        ApiKey::JOIN_GROUP => handler::join_group::start(session, request),
+        ApiKey::HEARTBEAT => handler::heartbeat::start(session, request),
+        ApiKey::LEAVE_GROUP => handler::leave_group::start(session, request),
+        ApiKey::SYNC_GROUP => handler::sync_group::start(session, request),
+        ApiKey::DESCRIBE_GROUPS => handler::describe_groups::start(session, request),
+        ApiKey::LIST_GROUPS => handler::list_groups::start(session, request),
+        ApiKey::DELETE_GROUPS => handler::delete_groups::start(session, request),
+        ApiKey::OFFSET_DELETE => handler::offset_delete::start(session, request),
+        _ => Err(CloseReason::Refused("a request that is not in the table")),
+    }
+}
+
+/// What administrators ask.
+fn start_admin(session: &Arc<Session>, request: &Request) -> Result<Started, CloseReason> {
+    match request.head.key {
+        ApiKey::DELETE_RECORDS => handler::delete_records::start(session, request),
+        ApiKey::OFFSET_FOR_LEADER_EPOCH => handler::offset_for_leader_epoch::start(session, request),
+        ApiKey::DESCRIBE_CONFIGS => handler::describe_configs::start(session, request),
+        ApiKey::ALTER_CONFIGS => handler::alter_configs::start(session, request),
+        ApiKey::DESCRIBE_LOG_DIRS => handler::describe_log_dirs::start(session, request),
+        ApiKey::CREATE_PARTITIONS => handler::create_partitions::start(session, request),
+        ApiKey::ELECT_LEADERS => handler::elect_leaders::start(session, request),
+        ApiKey::INCREMENTAL_ALTER_CONFIGS => handler::incremental_alter_configs::start(session, request),
+        ApiKey::LIST_PARTITION_REASSIGNMENTS => {
+            handler::list_partition_reassignments::start(session, request)
+        }
+        ApiKey::DESCRIBE_TOPIC_PARTITIONS => handler::describe_topic_partitions::start(session, request),
+        _ => Err(CloseReason::Refused("a request that is not in the table")),
+    }
 }
 
 impl Request {
@@ -88,7 +135,13 @@ impl Request {
             correlation_id: header.correlation_id,
         };
         let body = frame.slice(reader.position()..);
-        Ok(Self { head, body })
+        Ok(Self { head, frame: frame.clone(), body })
+    }
+
+    /// What the client calls itself; read again where it matters, because most requests do not ask.
+    pub(crate) fn client_id(&self) -> Option<String> {
+        let header = RequestHeader::read_frame(&mut Reader::new(&self.frame)).ok()?;
+        header.client_id.map(|id| id.to_string())
     }
 
     /// The length of the body.

@@ -53,6 +53,10 @@ impl StartError {
         Self::new(StartErrorKind::Storage, format!("the log in `{}` cannot be opened", dir.display()), error)
     }
 
+    pub(crate) fn random(error: io::Error) -> Self {
+        Self::new(StartErrorKind::Storage, "the system gives no random numbers", error)
+    }
+
     pub(crate) fn view(error: TopicError) -> Self {
         Self::new(StartErrorKind::Storage, "the view cannot be created", error)
     }

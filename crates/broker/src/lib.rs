@@ -27,10 +27,10 @@
 //!
 //! # What it is not
 //!
-//! There are no consumer groups, transactions, fetch sessions, authentication or encryption: the table of `ApiVersions`
-//! says what is served, and most clients that need more are told so by their own libraries. The exception is
-//! `FindCoordinator`, which is served because old clients need to see it, and finds none: a consumer with a group or a
-//! transactional producer waits, without an error of its own, and the observer hears of it. It does not replicate.
+//! There are no transactions, authentication or encryption: the table of `ApiVersions` says what is served, and most
+//! clients that need more are told so by their own libraries. The exception is `FindCoordinator`, which finds one for
+//! groups alone: a transactional producer waits, without an error of its own, and the observer hears of it. It does not
+//! replicate.
 //!
 //! # The ideas, in reading order
 //!
@@ -42,7 +42,9 @@
 //!    not read, and the bytes of all requests share one budget that slow peers cannot keep from others.
 //! 4. A response holds the *places* of stored batches. Their bytes are looked up when the socket takes them, in memory or
 //!    on disk, so that a peer that does not read holds no memory.
-//! 5. Errors of the store become Kafka's codes in one place, so that a client retries what passes by itself and reports
+//! 5. A consumer group is a state machine without I/O. The coordinator gives it the clock and the store, answers those who
+//!    wait, and tells the store about a group only under that group's lock, so that what was checked still holds.
+//! 6. Errors of the store become Kafka's codes in one place, so that a client retries what passes by itself and reports
 //!    what does not.
 //!
 //! ```text
@@ -73,8 +75,11 @@ mod budget;
 mod builder;
 pub mod connection;
 mod context;
+mod coordinator;
 mod dispatch;
 mod error;
+mod fetch_session;
+mod group;
 mod handler;
 mod observer;
 mod server;
@@ -85,7 +90,9 @@ pub use broker::Broker;
 pub use builder::Builder;
 pub use error::{ShutdownError, StartError, StartErrorKind};
 pub use observer::{CloseReason, Event, Observer, TracingObserver};
-pub use settings::{Durability, LimitSettings, Settings, SettingsError, StorageSettings, TopicSettings};
+pub use settings::{
+    Durability, GroupSettings, LimitSettings, Settings, SettingsError, StorageSettings, TopicSettings,
+};
 pub use stats::Stats;
 
 #[cfg(doctest)]

@@ -57,11 +57,18 @@ pub enum Event<'e> {
         /// What the system said.
         error: &'e std::io::Error,
     },
-    /// A client asked who coordinates its group or transaction, which do not exist here: it will wait and ask again.
+    /// A client asked who coordinates its transaction, which does not exist here: it will wait and ask again.
     /// Told once for each connection.
     CoordinatorMissing {
-        /// What it asked for: `group`, `transaction` or `share group`.
+        /// What it asked for: `transaction`.
         of: &'static str,
+    },
+    /// What is stored of a consumer group cannot be read: its members have to join again.
+    GroupUnreadable {
+        /// Its name.
+        group: &'e str,
+        /// What is wrong.
+        error: &'e (dyn std::error::Error + 'static),
     },
     /// A topic was made because a client asked for its metadata.
     TopicAutoCreated {
@@ -147,10 +154,10 @@ impl Observer for TracingObserver {
                 );
             }
             Event::CoordinatorMissing { of } => {
-                tracing::warn!(
-                    of,
-                    "a client waits for a coordinator: groups and transactions do not exist yet"
-                );
+                tracing::warn!(of, "a client waits for a coordinator: transactions do not exist yet");
+            }
+            Event::GroupUnreadable { group, error } => {
+                tracing::error!(group, error, "a stored group cannot be read: its members join again");
             }
             Event::ConnectionOpened { peer } => tracing::debug!(%peer, "connection opened"),
             Event::ConnectionRefused { peer, connections_max } => {

@@ -4,7 +4,9 @@
 //! retry, what the caller has to correct has one that they report.
 
 use kolumn_kafka_wire::ErrorCode;
-use kolumn_topic_store::{AppendErrorKind, ReadErrorKind, TopicErrorKind};
+use kolumn_topic_store::{
+    AppendErrorKind, DeleteRecordsErrorKind, GroupErrorKind, ReadErrorKind, TopicErrorKind,
+};
 
 // These enums may grow in a later version of the store; what is not known here must not be mistaken for success.
 macro_rules! kinds {
@@ -38,8 +40,20 @@ pub(crate) fn topic_code(kind: TopicErrorKind) -> ErrorCode {
         TopicErrorKind::Exists => TOPIC_ALREADY_EXISTS,
         TopicErrorKind::InvalidName => INVALID_TOPIC_EXCEPTION,
         TopicErrorKind::InvalidPartitions => INVALID_PARTITIONS,
+        TopicErrorKind::InvalidConfig => INVALID_CONFIG,
         TopicErrorKind::Busy => REQUEST_TIMED_OUT,
         TopicErrorKind::Full | TopicErrorKind::ReadOnly => KAFKA_STORAGE_ERROR,
+    })
+}
+
+pub(crate) fn delete_records_code(kind: DeleteRecordsErrorKind) -> ErrorCode {
+    kinds!(kind, {
+        DeleteRecordsErrorKind::UnknownTopic
+        | DeleteRecordsErrorKind::UnknownPartition => UNKNOWN_TOPIC_OR_PARTITION,
+        DeleteRecordsErrorKind::OffsetOutOfRange => OFFSET_OUT_OF_RANGE,
+        DeleteRecordsErrorKind::Policy => POLICY_VIOLATION,
+        DeleteRecordsErrorKind::Busy => REQUEST_TIMED_OUT,
+        DeleteRecordsErrorKind::Full | DeleteRecordsErrorKind::ReadOnly => KAFKA_STORAGE_ERROR,
     })
 }
 
@@ -55,8 +69,21 @@ pub(crate) fn read_code(kind: ReadErrorKind, unknown: ErrorCode) -> ErrorCode {
     }
 }
 
+/// Clients of a group look for its coordinator again where they would give up at an error of the storage.
+pub(crate) fn group_code(kind: GroupErrorKind) -> ErrorCode {
+    kinds!(kind, {
+        GroupErrorKind::UnknownGroup => GROUP_ID_NOT_FOUND,
+        GroupErrorKind::UnknownTopic | GroupErrorKind::UnknownPartition => UNKNOWN_TOPIC_OR_PARTITION,
+        GroupErrorKind::TooLarge => INVALID_COMMIT_OFFSET_SIZE,
+        GroupErrorKind::UnknownView | GroupErrorKind::Busy => COORDINATOR_NOT_AVAILABLE,
+        GroupErrorKind::Full | GroupErrorKind::ReadOnly => COORDINATOR_NOT_AVAILABLE,
+    })
+}
+
 /// A write that was accepted did not become durable: the log has failed.
 pub(crate) const COMMIT_FAILED: ErrorCode = ErrorCode::KAFKA_STORAGE_ERROR;
+/// Likewise, where clients of a group are told.
+pub(crate) const GROUP_COMMIT_FAILED: ErrorCode = ErrorCode::COORDINATOR_NOT_AVAILABLE;
 
 #[cfg(test)]
 mod tests {

@@ -5,30 +5,18 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use kolumn_kafka_wire::messages::create_topics_request::CreatableTopic;
-use kolumn_kafka_wire::messages::create_topics_response::{CreatableTopicConfigs, CreatableTopicResult};
+use kolumn_kafka_wire::messages::create_topics_response::CreatableTopicResult;
 use kolumn_kafka_wire::messages::{CreateTopicsRequest, CreateTopicsResponse};
 use kolumn_kafka_wire::{ErrorCode, Str};
 use kolumn_topic_store::{NewTopic, Timestamp, Topic, TopicConfig, TopicError, TopicErrorKind};
 use tokio::time::Instant;
 
-use super::room;
+use super::refusal::Refusal;
+use super::{config_rows, room};
 use crate::bridge::{errors, ids};
 use crate::context::Session;
 use crate::dispatch::{Request, Started};
 use crate::observer::CloseReason;
-
-/// Why a topic was not created.
-#[derive(Debug, Clone)]
-pub(super) struct Refusal {
-    pub(super) code: ErrorCode,
-    pub(super) text: String,
-}
-
-impl Refusal {
-    fn new(code: ErrorCode, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
-    }
-}
 
 pub(crate) fn start(
     session: &Arc<Session>,
@@ -42,17 +30,18 @@ pub(crate) fn start(
     let (session, head) = (Arc::clone(session), request.head);
     Ok(Started::ordered(async move {
         let mut results = Vec::with_capacity(wanted.len());
+        let mut configs_left = CONFIGS_MAX;
         for (name, wish) in wanted {
             let created = match wish {
                 Ok(topic) => create(&session, topic, validate_only, now, deadline).await,
                 Err(refusal) => Err(refusal),
             };
             results.push(match created {
-                Ok(topic) => created_result(&topic, validate_only),
+                Ok(topic) => created_result(&topic, validate_only, &mut configs_left),
                 Err(refusal) => CreatableTopicResult {
                     name: Str::from(name),
                     error_code: refusal.code,
-                    error_message: Some(Str::from(refusal.text)),
+                    error_message: Some(refusal.into_text()),
                     configs: None,
                     ..CreatableTopicResult::default()
                 },
@@ -173,14 +162,13 @@ fn refused(session: &Session, name: &str, error: &TopicError) -> Refusal {
     Refusal::new(errors::topic_code(kind), error.to_string())
 }
 
-fn created_result(topic: &Topic, validate_only: bool) -> CreatableTopicResult<'static> {
-    let configs = topic.config.pairs().map(|(key, value, is_default)| CreatableTopicConfigs {
-        name: Str::from(key.to_owned()),
-        value: Some(Str::from(value.to_owned())),
-        config_source: if is_default { SOURCE_DEFAULT } else { SOURCE_TOPIC },
-        ..CreatableTopicConfigs::default()
-    });
-    let configs: Vec<_> = configs.collect();
+fn created_result(
+    topic: &Topic,
+    validate_only: bool,
+    configs_left: &mut usize,
+) -> CreatableTopicResult<'static> {
+    let left = configs_left.checked_sub(TopicConfig::keys().count());
+    *configs_left = left.unwrap_or(0);
     CreatableTopicResult {
         name: Str::from(topic.name.to_string()),
         topic_id: if validate_only {
@@ -190,11 +178,13 @@ fn created_result(topic: &Topic, validate_only: bool) -> CreatableTopicResult<'s
         },
         num_partitions: topic.partitions,
         replication_factor: 1,
-        configs: Some(configs.into()),
+        // A request of many short names would have a huge answer: later topics are told without their settings.
+        topic_config_error_code: if left.is_some() { ErrorCode::NONE } else { ErrorCode::INVALID_REQUEST },
+        configs: left.map(|_| config_rows::of_topic(&topic.config).map(config_rows::Row::created).collect()),
         error_message: None,
         ..CreatableTopicResult::default()
     }
 }
 
-const SOURCE_TOPIC: i8 = 1;
-const SOURCE_DEFAULT: i8 = 5;
+/// Settings in one answer, at most: those of three thousand topics.
+const CONFIGS_MAX: usize = 100_000;

@@ -1,7 +1,5 @@
-//! `FindCoordinator`: there are no groups and no transactions here, so there is nobody to coordinate them.
-//!
-//! The request is served all the same, because old clients take its absence for an old broker and give up
-//! compression. The answer is the one that clients retry, as they do while a cluster starts.
+//! `FindCoordinator`: this broker coordinates every group. Transactions and share groups do not exist here, so that nobody
+//! coordinates them: who asks for those is told to try again, as while a cluster starts.
 
 use kolumn_kafka_wire::messages::find_coordinator_response::Coordinator;
 use kolumn_kafka_wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
@@ -13,41 +11,52 @@ use crate::observer::CloseReason;
 
 pub(crate) fn start(session: &Session, request: &Request) -> Result<Started, CloseReason> {
     let message: FindCoordinatorRequest<'_> = request.decode()?;
-    let of = match message.key_type {
-        GROUP => Some("group"),
-        TRANSACTION => Some("transaction"),
-        SHARE if request.head.version >= FIRST_VERSION_WITH_SHARE => Some("share group"),
-        _ => None,
-    };
-    let (error_code, text) = match of {
-        Some(of) => {
-            session.miss_coordinator(of);
-            (ErrorCode::COORDINATOR_NOT_AVAILABLE, "there is no coordinator yet")
+    let version = request.head.version;
+    let coordinator = match message.key_type {
+        GROUP => here(session),
+        TRANSACTION => {
+            session.miss_coordinator("transaction");
+            nobody(ErrorCode::COORDINATOR_NOT_AVAILABLE, "there is no coordinator yet")
         }
-        None => (ErrorCode::INVALID_REQUEST, "unknown type of coordinator"),
+        SHARE if version >= FIRST_VERSION_WITH_SHARE => {
+            nobody(ErrorCode::COORDINATOR_NOT_AVAILABLE, "there are no share groups")
+        }
+        _ => nobody(ErrorCode::INVALID_REQUEST, "unknown type of coordinator"),
     };
-    let error_message = Some(Str::from(text));
-    let response = if request.head.version < FIRST_VERSION_WITH_LIST {
+    let response = if version < FIRST_VERSION_WITH_LIST {
         FindCoordinatorResponse {
-            error_code,
-            error_message,
-            node_id: -1,
-            port: -1,
+            error_code: coordinator.error_code,
+            error_message: coordinator.error_message,
+            node_id: coordinator.node_id,
+            host: coordinator.host,
+            port: coordinator.port,
             ..FindCoordinatorResponse::default()
         }
     } else {
-        let coordinators = message.coordinator_keys.iter().map(|key| Coordinator {
-            key,
-            node_id: -1,
-            port: -1,
-            error_code,
-            error_message: error_message.clone(),
-            ..Coordinator::default()
-        });
-        let coordinators: Vec<_> = coordinators.collect();
+        let keys = message.coordinator_keys.iter();
+        let coordinators = keys.map(|key| Coordinator { key, ..coordinator.clone() }).collect::<Vec<_>>();
         FindCoordinatorResponse { coordinators: coordinators.into(), ..FindCoordinatorResponse::default() }
     };
     Ok(Started::Now(request.head.answer(&response)))
+}
+
+fn here(session: &Session) -> Coordinator<'_> {
+    Coordinator {
+        node_id: session.context.node_id(),
+        host: Str::from(session.endpoint.host.as_str()),
+        port: i32::from(session.endpoint.port),
+        ..Coordinator::default()
+    }
+}
+
+fn nobody(error_code: ErrorCode, text: &'static str) -> Coordinator<'static> {
+    Coordinator {
+        node_id: -1,
+        port: -1,
+        error_code,
+        error_message: Some(Str::from_static(text)),
+        ..Coordinator::default()
+    }
 }
 
 const GROUP: i8 = 0;

@@ -11,8 +11,8 @@ use kolumn_kafka_wire::messages::{MetadataRequest, MetadataResponse};
 use kolumn_kafka_wire::{Array, ErrorCode, Str};
 use kolumn_topic_store::{NewTopic, PartitionIndex, Timestamp, Topic, TopicConfig, TopicId};
 
-use super::create_topics::{self, Refusal};
-use super::{CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED, TOPIC_OPERATIONS, room};
+use super::refusal::Refusal;
+use super::{CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED, TOPIC_OPERATIONS, create_topics, room};
 use crate::bridge::ids;
 use crate::context::Session;
 use crate::dispatch::{Answer, Head, Request, Started};
@@ -30,6 +30,16 @@ enum Asked {
 enum Found {
     Topic(Arc<Topic>),
     Missing(Asked, ErrorCode),
+}
+
+impl Found {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Topic(topic) => Some(&topic.name),
+            Self::Missing(Asked::Name(name), _) => Some(name),
+            Self::Missing(Asked::Id(_), _) => None,
+        }
+    }
 }
 
 pub(crate) fn start(
@@ -72,6 +82,7 @@ pub(crate) fn start(
         for name in to_create {
             found.push(create(&session, name, now).await);
         }
+        found.sort_by(|one, two| one.name().cmp(&two.name()));
         answer(&session, head, options, found)
     }))
 }
@@ -160,6 +171,7 @@ fn describe(session: &Session, version: i16, found: Found) -> MetadataResponseTo
         Found::Topic(topic) => MetadataResponseTopic {
             name: Some(Str::from(topic.name.to_string())),
             topic_id: ids::topic_id_to_wire(topic.id),
+            is_internal: is_internal(&topic.name),
             partitions: partitions(session, &topic).into(),
             ..MetadataResponseTopic::default()
         },
@@ -179,20 +191,27 @@ fn describe(session: &Session, version: i16, found: Found) -> MetadataResponseTo
 
 fn partitions(session: &Session, topic: &Topic) -> Vec<MetadataResponsePartition<'static>> {
     let node = session.context.node_id();
-    let epoch = |partition| {
-        let offsets = session.store().offsets(topic.id, PartitionIndex::new(partition));
-        offsets.map_or(-1, |offsets| offsets.leader_epoch.value())
-    };
     (0..topic.partitions)
         .map(|partition| MetadataResponsePartition {
             partition_index: partition,
             leader_id: node,
-            leader_epoch: epoch(partition),
+            leader_epoch: leader_epoch(session, topic.id, partition),
             replica_nodes: Array::from(vec![node]),
             isr_nodes: Array::from(vec![node]),
             ..MetadataResponsePartition::default()
         })
         .collect()
+}
+
+/// The epoch of a partition's leader; -1 if the partition is gone.
+pub(super) fn leader_epoch(session: &Session, topic: TopicId, partition: i32) -> i32 {
+    let offsets = session.store().offsets(topic, PartitionIndex::new(partition));
+    offsets.map_or(-1, |offsets| offsets.leader_epoch.value())
+}
+
+/// Whether Kafka keeps such a topic for itself. Clients that copy or list topics leave these out.
+pub(super) fn is_internal(name: &str) -> bool {
+    matches!(name, "__consumer_offsets" | "__transaction_state" | "__share_group_state")
 }
 
 /// A topic that was asked for by its id and is unknown has no name from this version on.

@@ -73,7 +73,7 @@ fn welcome(context: &Arc<Context>, stream: TcpStream, peer: SocketAddr, places: 
         context.event(&Event::ConnectionOpened { peer });
         let reason = match prepare(&stream) {
             Ok(local) => {
-                let session = Arc::new(Session::new(Arc::clone(&context), local));
+                let session = Arc::new(Session::new(Arc::clone(&context), local, peer));
                 connection::serve(stream, session).await
             }
             Err(error) => CloseReason::Io(error),

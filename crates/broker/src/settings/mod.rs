@@ -5,6 +5,7 @@
 //! ```
 
 mod error;
+mod groups;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 pub use self::error::SettingsError;
+pub use self::groups::GroupSettings;
 use crate::connection::ConnectionLimits;
 
 /// Settings of a broker. Unknown keys are errors.
@@ -45,6 +47,8 @@ pub struct Settings {
     pub topics: TopicSettings,
     /// Bounds on what clients can make the broker hold or wait for.
     pub limits: LimitSettings,
+    /// Consumer groups.
+    pub groups: GroupSettings,
     /// The log.
     pub storage: StorageSettings,
 }
@@ -82,6 +86,10 @@ pub struct LimitSettings {
     pub slow_frame_timeout_ms: u64,
     /// Bytes of records in one fetch response, at most. Default 57 671 680, 55 MiB.
     pub fetch_len_max: usize,
+    /// Incremental fetch sessions, at most; a client that gets none fetches in full. Default 1 000.
+    pub fetch_sessions_max: usize,
+    /// Partitions that all fetch sessions together remember, at most. Default 500 000.
+    pub fetch_session_partitions_max: usize,
     /// How long shutdown waits for answers that are being written. Default 10 000.
     pub drain_timeout_ms: u64,
 }
@@ -127,6 +135,7 @@ impl Default for Settings {
             node_id: 1,
             topics: TopicSettings::default(),
             limits: LimitSettings::default(),
+            groups: GroupSettings::default(),
             storage: StorageSettings::default(),
         }
     }
@@ -148,6 +157,8 @@ impl Default for LimitSettings {
             in_flight_len_max: 64 << 20,
             slow_frame_timeout_ms: 5_000,
             fetch_len_max: 55 << 20,
+            fetch_sessions_max: 1_000,
+            fetch_session_partitions_max: 500_000,
             drain_timeout_ms: 10_000,
         }
     }
@@ -236,6 +247,7 @@ impl Settings {
             "storage.maintenance_interval_ms",
             "must be at least 1",
         )?;
+        self.groups.check()?;
         let advertised = self.advertised.as_deref().map(HostPort::parse).transpose()?;
         Ok(Validated { settings: self.clone(), advertised })
     }

@@ -304,26 +304,6 @@ async fn fetch_by_id_knows_the_topic_and_names_an_unknown_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_fetch_session_is_given_out_and_none_is_known() {
-    let broker = TestBroker::start().await;
-    let mut client = broker.client().await;
-    client.create_topic("sessions", 1).await;
-    let cases = [
-        (0, 0, ErrorCode::NONE),
-        (0, -1, ErrorCode::NONE),
-        (5, 0, ErrorCode::NONE),
-        (5, -1, ErrorCode::NONE),
-        (5, 1, ErrorCode::FETCH_SESSION_ID_NOT_FOUND),
-        (0, 1, ErrorCode::INVALID_FETCH_SESSION_EPOCH),
-    ];
-    for (session_id, session_epoch, code) in cases {
-        let request = FetchRequest { session_id, session_epoch, ..fetch_request("sessions", 0, 0) };
-        let response = client.call(12, &request).await;
-        assert_eq!((response.error_code, response.session_id), (code, 0), "{session_id} {session_epoch}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn aborted_transactions_are_null_unless_committed_records_are_asked_for() {
     let broker = TestBroker::start().await;
     let mut client = broker.client().await;

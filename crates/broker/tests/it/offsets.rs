@@ -198,7 +198,7 @@ async fn producer_ids_differ_and_half_an_identity_is_an_invalid_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn transactions_and_groups_have_no_coordinator() {
+async fn transactions_have_no_coordinator() {
     let broker = TestBroker::start().await;
     let mut client = broker.client().await;
     let transactional = |id| InitProducerIdRequest {
@@ -210,14 +210,13 @@ async fn transactions_and_groups_have_no_coordinator() {
     assert_eq!(response.error_code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
     let response = client.call(4, &transactional("")).await;
     assert_eq!(response.error_code, ErrorCode::INVALID_REQUEST);
-    for (key_type, code) in [
-        (0, ErrorCode::COORDINATOR_NOT_AVAILABLE),
-        (1, ErrorCode::COORDINATOR_NOT_AVAILABLE),
-        (9, ErrorCode::INVALID_REQUEST),
-    ] {
+    let (nobody, invalid) = (ErrorCode::COORDINATOR_NOT_AVAILABLE, ErrorCode::INVALID_REQUEST);
+    for (version, key_type, code) in
+        [(4, 1, nobody), (6, 1, nobody), (4, 9, invalid), (5, 2, invalid), (6, 2, nobody)]
+    {
         let coordinator_keys = vec![Str::from("a"), Str::from("b")].into();
         let request = FindCoordinatorRequest { key_type, coordinator_keys, ..Default::default() };
-        let response = client.call(4, &request).await;
+        let response = client.call(version, &request).await;
         assert_eq!(response.coordinators.len(), 2);
         assert!(response.coordinators.iter().all(|found| found.error_code == code && found.node_id == -1));
     }

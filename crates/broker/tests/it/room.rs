@@ -13,7 +13,7 @@ use crate::client::{Client, batch, produce_request, values};
 use crate::harness::{Recorder, until};
 
 /// A store of a few small files, and a broker over it.
-async fn small() -> (Broker, Store, TempDir) {
+pub(crate) async fn small() -> (Broker, Store, TempDir) {
     let dir = TempDir::new().expect("a directory");
     let (disk, _) = kolumn_journal::probe(dir.path()).expect("a disk");
     let settings = Settings {
@@ -30,7 +30,10 @@ async fn small() -> (Broker, Store, TempDir) {
         .store(store.clone())
         .listen(SocketAddr::from(([127, 0, 0, 1], 0)))
         .observer(Arc::new(Recorder::default()) as Arc<dyn Observer>)
-        .configure(|settings| settings.storage.maintenance_interval_ms = 20)
+        .configure(|settings| {
+            settings.storage.maintenance_interval_ms = 20;
+            settings.groups.initial_rebalance_delay_ms = 0;
+        })
         .start()
         .await
         .expect("it starts");
@@ -43,7 +46,7 @@ fn produced(response: &kolumn_kafka_wire::messages::ProduceResponse<'static>) ->
 }
 
 /// Fills topic `filler` with requests that give up soon.
-async fn fill(producer: &mut Client, value: &str) {
+pub(crate) async fn fill(producer: &mut Client, value: &str) {
     loop {
         let mut request = produce_request("filler", 0, batch(&[value]), -1);
         request.timeout_ms = 1;

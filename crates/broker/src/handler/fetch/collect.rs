@@ -6,8 +6,9 @@ use kolumn_topic_store::{
     TopicId,
 };
 
-use super::{PartitionPlan, Plan};
+use super::plan::Plan;
 use crate::bridge::errors;
+use crate::fetch_session::{Bounds, Found, Wanted};
 use crate::handler::list_offsets::check_epoch;
 
 /// What was found, a partition of the plan after the other.
@@ -35,29 +36,24 @@ pub(super) struct FoundPartition {
 /// Collects the answer to a plan. `None` if that would touch the disk and `may_block` does not allow it.
 ///
 /// The first partition that has records gives at least one batch, even beyond the limits, so that no record is too
-/// large to be read. All others obey both limits. Partitions keep the order in which the client named them.
+/// large to be read. All others obey both limits. Partitions keep the order of the plan.
 pub(super) fn collect(store: &Store, plan: &Plan, may_block: bool) -> Option<Collected> {
-    let count = plan.topics.iter().map(|topic| topic.partitions.len()).sum();
-    let partitions = Vec::with_capacity(count);
+    let partitions = Vec::with_capacity(plan.partitions.len());
     let mut collected = Collected { partitions, len: 0, settled_len: 0, has_error: false };
     let mut slices = 0;
-    for topic in &plan.topics {
-        for partition in &topic.partitions {
-            let left = if slices < SLICES_MAX { plan.max_len.saturating_sub(collected.len) } else { 0 };
-            let found = match topic.topic {
-                Err(code) => FoundPartition::error(code),
-                Ok(id) => {
-                    let source = Source { store, plan, may_block };
-                    source.read(id, partition, left, collected.len == 0)?
-                }
-            };
-            slices += found.slices.len();
-            collected.len += found.len;
-            let limit = if found.is_cut { partition.max_len.min(left) } else { 0 };
-            collected.settled_len = collected.settled_len.saturating_add(found.len.max(limit));
-            collected.has_error |= found.error_code.is_error();
-            collected.partitions.push(found);
-        }
+    let source = Source { store, by_id: plan.terms.by_id, may_block };
+    for (wanted, topic) in plan.partitions.iter().zip(&plan.topics) {
+        let left = if slices < SLICES_MAX { plan.terms.max_len.saturating_sub(collected.len) } else { 0 };
+        let found = match *topic {
+            Err(code) => FoundPartition::error(code),
+            Ok(id) => source.read(id, wanted, left, collected.len == 0)?,
+        };
+        slices += found.slices.len();
+        collected.len += found.len;
+        let limit = if found.is_cut { wanted.max_len.min(left) } else { 0 };
+        collected.settled_len = collected.settled_len.saturating_add(found.len.max(limit));
+        collected.has_error |= found.error_code.is_error();
+        collected.partitions.push(found);
     }
     Some(collected)
 }
@@ -66,36 +62,40 @@ impl FoundPartition {
     fn error(error_code: ErrorCode) -> Self {
         Self { error_code, offsets: None, slices: Vec::new(), len: 0, is_cut: false }
     }
+
+    /// What a session has to know of it.
+    pub(super) fn outcome(&self) -> Found {
+        let bounds = self.offsets.map(|offsets| Bounds {
+            high_watermark: offsets.high_watermark.value(),
+            last_stable: offsets.last_stable.value(),
+            log_start: offsets.log_start.value(),
+        });
+        Found { bounds, has_records: self.len > 0 }
+    }
 }
 
 struct Source<'s> {
     store: &'s Store,
-    plan: &'s Plan,
+    by_id: bool,
     may_block: bool,
 }
 
 impl Source<'_> {
     /// `None`: only the disk knows.
-    fn read(
-        &self,
-        topic: TopicId,
-        partition: &PartitionPlan,
-        left: usize,
-        first: bool,
-    ) -> Option<FoundPartition> {
-        let index = PartitionIndex::new(partition.index);
+    fn read(&self, topic: TopicId, wanted: &Wanted, left: usize, first: bool) -> Option<FoundPartition> {
+        let index = PartitionIndex::new(wanted.partition);
         let offsets = match self.store.offsets(topic, index) {
             Ok(offsets) => offsets,
             Err(error) => return Some(self.failed(&error)),
         };
-        if let Err(code) = check_epoch(partition.current_leader_epoch, &offsets) {
+        if let Err(code) = check_epoch(wanted.current_leader_epoch, &offsets) {
             return Some(FoundPartition::error(code));
         }
         let request = ReadRequest {
             topic,
             partition: index,
-            offset: Offset::new(partition.offset),
-            max_len: partition.max_len.min(left),
+            offset: Offset::new(wanted.offset),
+            max_len: wanted.max_len.min(left),
             at_least_one_batch: first,
         };
         let read = match self.store.try_read(request) {
@@ -118,7 +118,7 @@ impl Source<'_> {
 
     fn failed(&self, error: &ReadError) -> FoundPartition {
         let unknown =
-            if self.plan.by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
+            if self.by_id { ErrorCode::UNKNOWN_TOPIC_ID } else { ErrorCode::UNKNOWN_TOPIC_OR_PARTITION };
         FoundPartition::error(errors::read_code(error.kind(), unknown))
     }
 }

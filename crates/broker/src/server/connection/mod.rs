@@ -9,6 +9,7 @@
 //! started, what cannot be started is not read. Answers are computed only at the front of the queue, because nothing
 //! behind it could be sent anyway.
 
+mod closing;
 mod outgoing;
 
 use std::collections::VecDeque;
@@ -38,11 +39,16 @@ use crate::observer::CloseReason;
 pub(crate) async fn serve(stream: TcpStream, session: Arc<Session>) -> CloseReason {
     // Boxed, so that a task that waits for its first byte stays small.
     let mut task = Box::new(Task::new(stream, session));
-    loop {
+    let reason = loop {
         if let Err(reason) = task.turn().await {
-            return reason;
+            break reason;
         }
+    };
+    if !matches!(reason, CloseReason::Peer | CloseReason::Io(_)) {
+        let (stream, phase) = task.into_socket();
+        Box::pin(closing::close(stream, phase)).await;
     }
+    reason
 }
 
 struct Task {
@@ -57,6 +63,8 @@ struct Task {
     outgoing: Outgoing,
     phase: watch::Receiver<Phase>,
     timer: std::pin::Pin<Box<tokio::time::Sleep>>,
+    /// Why the connection ends, once all requests before the fault are answered.
+    fault: Option<CloseReason>,
     /// The peer sends nothing more.
     ended: bool,
     /// The budget has no room for what could be read.
@@ -92,6 +100,7 @@ impl Task {
             answers: VecDeque::new(),
             outgoing: Outgoing::default(),
             timer,
+            fault: None,
             ended: false,
             starved: false,
         }
@@ -100,10 +109,10 @@ impl Task {
     /// Does what can be done, then waits for one thing to happen.
     async fn turn(&mut self) -> Result<(), CloseReason> {
         loop {
-            self.start_requests()?;
+            self.start_requests();
             self.outgoing.flush(&self.stream, &mut self.engine)?;
             // What was written may have made room for requests that are here already; nothing else would wake for them.
-            if self.ordered.is_some() || !self.engine.can_start() {
+            if self.ordered.is_some() || self.fault.is_some() || !self.engine.can_start() {
                 break;
             }
         }
@@ -117,12 +126,12 @@ impl Task {
             }
             Wake::Started(slot, started) => {
                 self.ordered = None;
-                self.settle(slot, started)?;
+                self.settle(slot, started);
             }
             Wake::Answered(slot, answer) => {
                 self.answers.pop_front();
-                self.respond(slot, answer)?;
-                self.take_ready_answers()?;
+                self.respond(slot, answer);
+                self.take_ready_answers();
             }
             Wake::Outgoing(progress) => progress?,
             Wake::BudgetFreed => self.starved = false,
@@ -181,7 +190,11 @@ impl Task {
         let read = self.stream.try_read_buf(&mut room);
         match read {
             Ok(0) => self.ended = true,
-            Ok(_) => self.engine.received(now).map_err(CloseReason::Protocol)?,
+            Ok(_) => {
+                if let Err(error) = self.engine.received(now) {
+                    self.fail(CloseReason::Protocol(error));
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(CloseReason::Io(error)),
         }
@@ -190,36 +203,49 @@ impl Task {
     }
 
     /// Starts complete requests, until one has to be waited for.
-    fn start_requests(&mut self) -> Result<(), CloseReason> {
-        while self.ordered.is_none() {
-            let Some(request) = self.engine.next_request().map_err(CloseReason::Protocol)? else { break };
+    fn start_requests(&mut self) {
+        while self.ordered.is_none() && self.fault.is_none() {
+            let request = match self.engine.next_request() {
+                Ok(Some(request)) => request,
+                Ok(None) => break,
+                Err(error) => return self.fail(CloseReason::Protocol(error)),
+            };
             self.session.context.counters.requests.fetch_add(1, Ordering::Relaxed);
             let started = dispatch::start(&self.session, &request.frame, wall_clock());
-            self.settle(request.slot, started)?;
+            self.settle(request.slot, started);
         }
-        Ok(())
     }
 
-    fn settle(&mut self, slot: SlotId, started: Started) -> Result<(), CloseReason> {
+    fn settle(&mut self, slot: SlotId, started: Started) {
         match started {
-            Started::Now(answer) => self.respond(slot, answer)?,
+            Started::Now(answer) => self.respond(slot, answer),
             Started::Later(answer) => self.answers.push_back((slot, answer)),
             Started::Ordered(started) => self.ordered = Some((slot, started)),
         }
-        Ok(())
     }
 
-    fn respond(&mut self, slot: SlotId, answer: Answer) -> Result<(), CloseReason> {
-        match answer? {
-            Some(response) => self.engine.respond(slot, response),
-            None => self.engine.skip(slot),
+    fn respond(&mut self, slot: SlotId, answer: Answer) {
+        match answer {
+            Ok(Some(response)) => self.engine.respond(slot, response),
+            Ok(None) => self.engine.skip(slot),
+            Err(reason) => {
+                // What is behind a request without its answer cannot be answered either.
+                self.answers.retain(|(other, _)| *other < slot);
+                self.ordered.take_if(|(other, _)| *other > slot);
+                self.fail(reason);
+            }
         }
         self.release();
-        Ok(())
+    }
+
+    /// Ends the connection as soon as what is before the fault is answered. Nothing behind it is read or started.
+    fn fail(&mut self, reason: CloseReason) {
+        self.engine.stop_receiving();
+        self.fault.get_or_insert(reason);
     }
 
     /// Takes further answers that are there already, so that they leave in one write.
-    fn take_ready_answers(&mut self) -> Result<(), CloseReason> {
+    fn take_ready_answers(&mut self) {
         // Who is not ready is asked again, with a waker, before the task waits.
         let mut cx = Context::from_waker(Waker::noop());
         while self.engine.wants_answers()
@@ -228,9 +254,8 @@ impl Task {
         {
             let slot = *slot;
             self.answers.pop_front();
-            self.respond(slot, answer)?;
+            self.respond(slot, answer);
         }
-        Ok(())
     }
 
     /// Nobody is there to take the answers: what waits stops waiting. What was appended stays, and what the peer sent
@@ -249,6 +274,10 @@ impl Task {
 
     /// Ends the connection when there is nothing left to do for it.
     fn check_end(&mut self) -> Result<(), CloseReason> {
+        let is_settled = self.ordered.is_none() && self.answers.is_empty() && !self.engine.has_output();
+        if let Some(reason) = self.fault.take_if(|_| is_settled) {
+            return Err(reason);
+        }
         if self.ended && self.ordered.is_none() && !self.engine.has_request() {
             // What the peer sent has its effects; nobody is there to take the answers.
             return Err(CloseReason::Peer);
@@ -265,6 +294,11 @@ impl Task {
             }
             Phase::Running => Ok(()),
         }
+    }
+
+    /// What is left to close. The request memory is given back.
+    fn into_socket(self) -> (TcpStream, watch::Receiver<Phase>) {
+        (self.stream, self.phase)
     }
 
     fn handle_timer(&mut self) -> Result<(), CloseReason> {
