@@ -35,10 +35,13 @@ def passed(sentence: str) -> None:
     print(f"ok: {sentence}", flush=True)
 
 
-def arguments(description: str) -> argparse.ArgumentParser:
-    """The options that all programs share."""
+def arguments(description: str, given: bool = False) -> argparse.ArgumentParser:
+    """The options that all programs share; with `given` a program can also be run on a broker that somebody else started."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--broker", type=pathlib.Path, required=True, help="the broker's program")
+    brokers = parser.add_mutually_exclusive_group(required=True)
+    brokers.add_argument("--broker", type=pathlib.Path, help="the broker's program")
+    if given:
+        brokers.add_argument("--port", type=int, help="the port of a broker that runs on this machine")
     parser.add_argument("--scratch", type=pathlib.Path, required=True, help="where folders for data are made")
     return parser
 
@@ -46,7 +49,8 @@ def arguments(description: str) -> argparse.ArgumentParser:
 def main(run, parser: argparse.ArgumentParser) -> None:
     """Runs a program in a scratch folder that is removed afterwards, unless something failed."""
     options = parser.parse_args()
-    options.broker = options.broker.resolve()
+    if options.broker is not None:
+        options.broker = options.broker.resolve()
     options.scratch.mkdir(parents=True, exist_ok=True)
     folder = pathlib.Path(tempfile.mkdtemp(prefix=pathlib.Path(sys.argv[0]).stem + "-", dir=options.scratch.resolve()))
     try:
@@ -166,3 +170,21 @@ def running(program: pathlib.Path, folder: pathlib.Path, settings: str = "") -> 
         if broker.process.poll() is None:
             broker.kill()
         broker.log.close()
+
+
+class Given:
+    """A broker that somebody else started, on this machine."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.address = f"127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def running_or_given(options: argparse.Namespace, folder: pathlib.Path, settings: str = "") -> Iterator[Broker | Given]:
+    """The broker that the command line names: one of our own, as in [`running`], or one that runs already."""
+    if options.port is not None:
+        yield Given(options.port)
+        return
+    with running(options.broker, folder, settings) as broker:
+        yield broker

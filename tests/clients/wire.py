@@ -13,7 +13,7 @@ import time
 
 import crc32c
 
-PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE_TOPICS = 0, 1, 2, 3, 18, 19
+PRODUCE, FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, API_VERSIONS, CREATE_TOPICS = 0, 1, 2, 3, 9, 18, 19
 CODECS = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 BATCH_HEADER = struct.Struct(">qiibIhiqqqhii")
 
@@ -83,6 +83,16 @@ class Fetched:
     high_watermark: int
     log_start: int
     records: memoryview
+
+
+@dataclasses.dataclass(frozen=True)
+class Committed:
+    """What a group has committed for one partition; the offset is -1 if nothing."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    error: int
 
 
 @dataclasses.dataclass
@@ -199,6 +209,23 @@ class Connection:
         (name_length,) = struct.unpack_from(">h", answer, 4)
         _, error, found, offset = struct.unpack_from(">ihqq", answer, 4 + 2 + name_length + 4)
         return error, found, offset
+
+
+    def committed(self, group: str, topic: str, partitions: int) -> dict[int, Committed]:
+        """OffsetFetch, version 5, of the first `partitions` partitions."""
+        body = text(group) + struct.pack(">i", 1) + text(topic) + struct.pack(">i", partitions)
+        body += b"".join(struct.pack(">i", partition) for partition in range(partitions))
+        answer = self.call(frame(OFFSET_FETCH, 5, self.next_correlation(), body))
+        at = 8 + 2 + struct.unpack_from(">h", answer, 8)[0] + 4
+        found = {}
+        for _ in range(partitions):
+            partition, offset, epoch, length = struct.unpack_from(">iqih", answer, at)
+            at += 18
+            metadata = bytes(answer[at : at + max(length, 0)]).decode()
+            at += max(length, 0)
+            found[partition] = Committed(offset, epoch, metadata, struct.unpack_from(">h", answer, at)[0])
+            at += 2
+        return found
 
 
 def produced(answer: memoryview) -> tuple[int, int]:

@@ -5,6 +5,7 @@
 //! | `codegen [--check]` | writes the generated messages from the schemas, or checks that they are fresh |
 //! | `tidy` | checks what no compiler checks: arrows between crates, file headers, licences, documents |
 //! | `test [--long] [--only STEP]…` | everything: format, lints, tests, docs, features, fuzz targets, foreign clients |
+//! | `suites [--only SUITE]… [--test NAME]…` | test suites of foreign clients, each test compared with its line in `tests/suites` |
 //! | `bench system […]` | builds the system benchmark in the release profile and runs it |
 #![forbid(unsafe_code)]
 #![expect(
@@ -19,6 +20,7 @@ mod clients;
 mod codegen;
 mod fuzz;
 mod shell;
+mod suites;
 mod test;
 mod tidy;
 mod tools;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         ["codegen", "--check"] => codegen::run(true),
         ["tidy"] => tidy::run(),
         ["test", options @ ..] => test::run(options),
+        ["suites", options @ ..] => suites::run(options),
         ["bench", "system", options @ ..] => bench::system(options),
         _ => Err(USAGE.to_owned()),
     };
@@ -46,4 +49,4 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "usage: cargo xtask <codegen [--check] | tidy | test [--long] [--only STEP]... | bench system [OPTION]...>";
+const USAGE: &str = "usage: cargo xtask <codegen [--check] | tidy | test [--long] [--only STEP]... | suites [--only SUITE]... [--test NAME]... | bench system [OPTION]...>";

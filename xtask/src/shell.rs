@@ -22,6 +22,21 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("`{shown}` failed: {status}")) }
 }
 
+/// Runs a program whose output matters only if it fails: then its last lines are in the error.
+pub(crate) fn run_quietly(command: &mut Command) -> Result<(), String> {
+    let shown = shown(command);
+    println!("$ {shown}");
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("`{shown}`: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let told = [output.stdout, output.stderr].concat();
+    let told = String::from_utf8_lossy(&told);
+    let lines: Vec<&str> = told.lines().collect();
+    let last = lines.get(lines.len().saturating_sub(LINES_TOLD)..).unwrap_or_default();
+    Err(format!("`{shown}` failed: {}\n{}", output.status, last.join("\n")))
+}
+
 /// Like [`run`], but every line of the program's standard output is printed and given to `line`.
 pub(crate) fn run_scanned(command: &mut Command, mut line: impl FnMut(&str)) -> Result<(), String> {
     let shown = shown(command);
@@ -73,3 +88,6 @@ fn shown(command: &Command) -> String {
     }
     words.join(" ")
 }
+
+/// How much of a failed program's output an error repeats.
+const LINES_TOLD: usize = 30;

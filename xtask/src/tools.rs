@@ -71,7 +71,8 @@ pub(crate) fn broker(workspace: &Workspace) -> Result<PathBuf, String> {
     Ok(workspace.target.join("debug/broker"))
 }
 
-fn apt() -> Command {
+/// `apt-get`; as root, or with `sudo`.
+pub(crate) fn apt() -> Command {
     let mut command = if shell::exists("sudo") && std::env::var("USER").is_ok_and(|user| user != "root") {
         let mut sudo = Command::new("sudo");
         sudo.args(["-n", "apt-get"]);

@@ -86,6 +86,14 @@ const STEPS: &[(&str, Step)] = &[
     ("doc", doc),
     ("features", features),
     ("round-trip", |context, tally| clients::ROUND_TRIP.run(context.workspace, context.long, tally)),
+    ("clients", |context, tally| {
+        tally.passed = clients::install::all(context.workspace)?;
+        Ok(())
+    }),
+    ("seed", |context, tally| clients::SEED.run(context.workspace, context.long, tally)),
+    ("matrix", |context, tally| clients::MATRIX.run(context.workspace, context.long, tally)),
+    ("rebalance", |context, tally| clients::REBALANCE.run(context.workspace, context.long, tally)),
+    ("restart", |context, tally| clients::RESTART.run(context.workspace, context.long, tally)),
     ("kill", |context, tally| clients::KILL.run(context.workspace, context.long, tally)),
     ("sync-order", |context, tally| clients::SYNC_ORDER.run(context.workspace, context.long, tally)),
     ("hostile", |context, tally| clients::HOSTILE.run(context.workspace, context.long, tally)),

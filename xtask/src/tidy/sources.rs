@@ -12,7 +12,8 @@ pub(super) fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
         if file.extension() == Some("rs".as_ref()) {
             faults.extend(rust(&file, &text));
         }
-        if file.extension() == Some("py".as_ref()) && !text.starts_with("\"\"\"") {
+        let published = file.starts_with("tests/clients/seed/kafka_python");
+        if file.extension() == Some("py".as_ref()) && !published && !text.starts_with("\"\"\"") {
             faults.push(format!("{}:1: does not open with its responsibility", file.display()));
         }
         if !file.starts_with("xtask/src/tidy") && file != Path::new("LICENSE") {
