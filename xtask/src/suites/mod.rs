@@ -94,6 +94,9 @@ struct Run {
 const SUITES: &[&dyn Suite] =
     &[&crates::RSKAFKA, &kafka_python::KafkaPython, &crates::RUST_RDKAFKA, &librdkafka::Librdkafka];
 
+/// How often a flaky test is run before it counts as failed.
+const ATTEMPTS_MAX: usize = 3;
+
 /// Runs a suite and returns what differs from its list.
 fn judge(suite: &dyn Suite, home: &Home<'_>, plan: &Plan) -> Result<Vec<String>, String> {
     let list = List::load(&home.list())?;
@@ -114,9 +117,7 @@ fn judge(suite: &dyn Suite, home: &Home<'_>, plan: &Plan) -> Result<Vec<String>,
         }
         let address = broker.as_ref().map(Broker::address).or(plan.against.as_deref()).unwrap_or_default();
         let began = Instant::now();
-        let mut command = suite.command(home, &run, address)?;
-        let ended = process::run(&mut command, &home.log(&run.id)?, run.timeout)?;
-        for (test, outcome) in suite.outcomes(home, &run, &ended) {
+        for (test, outcome) in outcomes(suite, home, &list, &run, address)? {
             println!("{:>7.1} s  {test:<60} {outcome}", began.elapsed().as_secs_f64());
             verdict.add(test, outcome);
         }
@@ -136,6 +137,27 @@ fn judge(suite: &dyn Suite, home: &Home<'_>, plan: &Plan) -> Result<Vec<String>,
         faults.push(format!("{passed} passed, and {wanted} must"));
     }
     Ok(faults.into_iter().map(|fault| format!("{}: {fault}", suite.name())).collect())
+}
+
+/// Runs a process; again, a few times, while a test fails that is listed as flaky.
+fn outcomes(
+    suite: &dyn Suite,
+    home: &Home<'_>,
+    list: &List,
+    run: &Run,
+    address: &str,
+) -> Result<Vec<(String, Outcome)>, String> {
+    let mut outcomes = Vec::new();
+    for _ in 0..ATTEMPTS_MAX {
+        let mut command = suite.command(home, run, address)?;
+        let ended = process::run(&mut command, &home.log(&run.id)?, run.timeout)?;
+        outcomes = suite.outcomes(home, run, &ended);
+        let again = |(test, outcome): &(String, Outcome)| *outcome != Outcome::Passed && list.is_flaky(test);
+        if !outcomes.iter().any(again) {
+            break;
+        }
+    }
+    Ok(outcomes)
 }
 
 /// What the command line asks for.

@@ -62,7 +62,9 @@ async fn a_member_that_does_not_come_back_after_a_restart_is_missed() {
     let broker = TestBroker::start_with(hasty).await;
     let mut member = Member::new(&broker, "lost", 5).await;
     member.session_timeout_ms = 300;
+    member.client.create_topic("topic", 1).await;
     member.enter().await;
+    assert_eq!(member.commit().await, ErrorCode::NONE);
     let broker = TestBroker::start_in(broker.stop().await, hasty).await;
     until_state(&mut broker.client().await, "lost", "Empty").await;
 }
