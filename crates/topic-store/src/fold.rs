@@ -105,7 +105,10 @@ mod tests {
             (Entry::GroupStored { group, memory: Bytes::from(vec![0; len]) }, None)
         };
         let fold = Fold::new(State::new(None), 0);
-        let queued = || (fold.queue.lock().entries.len(), fold.queue.lock().held_len);
+        let queued = || {
+            let queue = fold.queue.lock();
+            (queue.entries.len(), queue.held_len)
+        };
         fold.push(vec![stored(1000)], 1);
         assert_eq!(queued(), (1, 1001));
         fold.push(vec![stored(HELD_LEN_DUE)], 2);

@@ -101,12 +101,12 @@ impl Group {
     /// The time to join is over; an empty group may wait some more.
     fn end_waiting(&mut self, now: Instant, effects: &mut Vec<Effect>) {
         let timeout = self.rebalance_timeout();
-        if let Some(initial) = &mut self.initial {
-            if std::mem::take(&mut initial.has_grown) {
-                let end = initial.since + timeout;
-                self.join_deadline = Some(end.min(now + self.limits.initial_rebalance_delay));
-                return;
-            }
+        if let Some(initial) = &mut self.initial
+            && std::mem::take(&mut initial.has_grown)
+        {
+            let end = initial.since + timeout;
+            self.join_deadline = Some(end.min(now + self.limits.initial_rebalance_delay));
+            return;
         }
         self.complete_join(now, effects);
     }
