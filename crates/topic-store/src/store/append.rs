@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kolumn_journal::Class;
 use kolumn_kafka_wire::records::{
-    Batch, BatchErrorKind, HEADER_LEN, RecordLimits, Summary, TimestampType, ValidateErrorKind, patch,
-    validate,
+    Batch, BatchErrorKind, HEADER_LEN, RecordLimits, Summary, TimestampType, ValidateErrorKind, iter_records,
+    patch, validate,
 };
 
 use crate::commit::Commit;
@@ -110,6 +110,9 @@ impl Store {
     ) -> Result<Commit<Appended>, AppendError> {
         let Target { topic, partition, log_start_offset, .. } = *target;
         let config = &target.found.config;
+        if summary.null_key_index.is_some() && config.compacts() {
+            return Err(self.refuse_null_keys(parsed));
+        }
         let (mut header, max_timestamp) = judge_records(parsed, summary, config, now)?;
         let run = ProducerRun::of(parsed);
         let log_append_time =
@@ -161,6 +164,23 @@ impl Store {
         let base_offset = Offset::new(base_offset);
         let answer = Appended { base_offset, log_append_time: log_append_time(now), log_start_offset };
         Ok(self.inner.core.waiting.commit(sequence, answer))
+    }
+
+    /// Names the records that a compacted topic refuses: producers tell their owners which ones, and that the others are
+    /// well.
+    fn refuse_null_keys(&self, batch: &Batch<'_>) -> AppendError {
+        let refused =
+            AppendError::new(Kind::InvalidRecord, "a compacted topic takes no record without a key");
+        self.inner.inflaters.with(|inflater| {
+            // It has been inflated and walked before, so that neither can fail now.
+            let payload =
+                batch.decompress(inflater, self.inner.settings.inflated_len_max).unwrap_or_default();
+            (0..)
+                .zip(iter_records(payload, batch.record_count()))
+                .filter(|(_, record)| record.as_ref().is_ok_and(|record| record.key.is_none()))
+                .take(RECORD_ERRORS_MAX)
+                .fold(refused, |refused, (index, _)| refused.at_record(index))
+        })
     }
 
     /// The topic and the partition's start, if both exist.
@@ -231,10 +251,6 @@ fn judge_records(
 ) -> Result<([u8; HEADER_LEN], i64), AppendError> {
     if batch.attributes().is_transactional() {
         return Err(AppendError::new(Kind::InvalidRecord, "transactions are not supported"));
-    }
-    if let Some(index) = summary.null_key_index.filter(|_| config.compacts()) {
-        let text = "a compacted topic takes no record without a key";
-        return Err(AppendError::new(Kind::InvalidRecord, text).at_record(index));
     }
     match config.timestamp_kind() {
         TimestampKind::LogAppendTime => Ok((patch::log_append_time_header(batch, now.value()), now.value())),
@@ -324,3 +340,5 @@ fn unknown_partition() -> AppendError {
 }
 
 const NO_TIMESTAMP: i64 = -1;
+/// Records that one refusal names: small ones must not make much out of little.
+const RECORD_ERRORS_MAX: usize = 1000;

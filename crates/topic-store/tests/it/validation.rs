@@ -114,8 +114,23 @@ fn a_compacted_topic_takes_no_record_without_a_key() {
     let mut builder = BatchBuilder::new();
     builder.append(Some(b"k"), None, [], NOW.value()).expect("fits");
     builder.append(None, Some(b"v"), [], NOW.value()).expect("fits");
+    builder.append(Some(b"k"), Some(b"v"), [], NOW.value()).expect("fits");
+    builder.append(None, None, [], NOW.value()).expect("fits");
     let error = refusal(&stepped, topic.id, builder.build().expect("fits"));
-    assert_eq!((error.kind(), error.record_errors()[0].0), (Kind::InvalidRecord, 1));
+    let named: Vec<i32> = error.record_errors().iter().map(|(index, _)| *index).collect();
+    assert_eq!((error.kind(), named), (Kind::InvalidRecord, vec![1, 3]));
+}
+
+#[test]
+fn the_records_that_a_compacted_topic_refuses_are_named_up_to_a_limit() {
+    let mut stepped = Stepped::open(small_settings());
+    let (_, topic) = stepped.topic("t", &[("cleanup.policy", "compact")]);
+    let mut builder = BatchBuilder::new().with_compression(Compression::Zstd);
+    for _ in 0..1500 {
+        builder.append(None, Some(b"v"), [], NOW.value()).expect("fits");
+    }
+    let error = refusal(&stepped, topic.id, builder.build().expect("fits"));
+    assert_eq!(error.record_errors().len(), 1000);
 }
 
 #[test]
