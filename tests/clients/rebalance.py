@@ -24,6 +24,10 @@ PARTITIONS = 24
 SIZES = (1, 2, 20)
 STRATEGIES = ("range", "cooperative")
 RECORDS_PER_SECOND = 200
+# Somebody who was killed is missed before the next one is, so that groups come to rest between.
+SESSION_TIMEOUT_MS = 3_000
+KILL_EVERY = 6
+SECONDS_PER_GENERATION_MAX = 10
 DRAIN_SECONDS_MAX = 240.0
 JVMS_MAX = 2
 
@@ -164,7 +168,7 @@ class Churn:
         client = next(one for one in in_turn if not one.is_heavy or jvms < JVMS_MAX)
         name = f"{self.group}-{number}-{client.name}"
         command = client.command(self.broker.address, "churn", topic=self.topic, group=self.group, id=name)
-        command += [f"strategy={self.strategy}", "seconds=3600"]
+        command += [f"strategy={self.strategy}", f"session_ms={SESSION_TIMEOUT_MS}", "seconds=3600"]
         member = Member(client, command, name, self.folder, self.history)
         self.members.append(member)
         self.all.append(member)
@@ -180,7 +184,7 @@ class Churn:
                 self.join()
             return
         leaver = self.members.pop(self.chance.randrange(len(self.members)))
-        leaver.leave() if number % 4 == 1 else leaver.kill()
+        leaver.kill() if number % KILL_EVERY == 1 else leaver.leave()
 
     def run(self, seconds: int) -> str:
         connection = wire.Connection(self.broker.port)
@@ -206,7 +210,7 @@ class Churn:
                     member.leave()
             for member in self.all:
                 member.end()
-        return self._judge(onlooker, produced)
+        return self._judge(onlooker, produced, seconds)
 
     def _drain(self, onlooker: Onlooker, produced: dict[tuple[int, int], str]) -> None:
         """Waits until everything is committed by those who are left."""
@@ -221,13 +225,15 @@ class Churn:
             check(time.monotonic() < deadline, f"{self.group}: the group catches up", f"{behind}, {running}")
             time.sleep(0.2)
 
-    def _judge(self, onlooker: Onlooker, produced: dict[tuple[int, int], str]) -> str:
+    def _judge(self, onlooker: Onlooker, produced: dict[tuple[int, int], str], seconds: int) -> str:
         check(onlooker.failure is None, f"{self.group}: committed offsets never go back", onlooker.failure)
         faults = self.history.faults()
         check(not faults, f"{self.group}: one owner in a generation, commits only grow", faults[:10])
         missing = self.history.missing(produced)
         check(not missing, f"{self.group}: every record was delivered", f"{len(missing)}: {missing[:10]}")
         generations = {generation for _, generation in self.history.owners}
+        shaken = len(generations) * SECONDS_PER_GENERATION_MAX >= seconds
+        check(shaken, f"{self.group}: members worked in many generations", sorted(generations))
         return (
             f"{self.group}: {len(self.all)} members, {len(produced)} records, "
             f"{len(generations)} generations, {onlooker.looks} looks at the commits"
@@ -241,7 +247,7 @@ def tail(log: pathlib.Path) -> str:
 def run(options, folder: pathlib.Path) -> None:
     rebalance_history.check_itself()
     clients = fleet(options.clients)
-    with harness.running(options.broker, folder, "[groups]\ninitial_rebalance_delay_ms = 0\n") as broker:
+    with harness.running(options.broker, folder, f"[groups]\ninitial_rebalance_delay_ms = 0\nsession_timeout_min_ms = {SESSION_TIMEOUT_MS}\n") as broker:
         for strategy in STRATEGIES:
             able = [client for client in clients if strategy in client.strategies]
             check(len(able) >= 3, f"at least three clients can {strategy}", [client.name for client in able])

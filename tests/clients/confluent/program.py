@@ -86,7 +86,7 @@ def churn(arguments: cell.Arguments) -> None:
     strategies = {"range": "range", "cooperative": "cooperative-sticky"}
     consumer = _member(arguments, {
         "client.id": arguments.text("id"),
-        "session.timeout.ms": cell.SESSION_TIMEOUT_MS,
+        "session.timeout.ms": arguments.number("session_ms", cell.SESSION_TIMEOUT_MS),
         "heartbeat.interval.ms": cell.HEARTBEAT_INTERVAL_MS,
         "partition.assignment.strategy": strategies[arguments.text("strategy")],
         **({"group.instance.id": instance} if instance else {}),

@@ -214,7 +214,7 @@ func (s scenario) churn() error {
 		kgo.ConsumerGroup(s.text("group", "")),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.Balancers(balancer),
-		kgo.SessionTimeout(6 * time.Second),
+		kgo.SessionTimeout(time.Duration(s.number("session_ms", 6000)) * time.Millisecond),
 		kgo.HeartbeatInterval(500 * time.Millisecond),
 		kgo.RebalanceTimeout(10 * time.Second),
 		kgo.DisableAutoCommit(),

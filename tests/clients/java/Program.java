@@ -162,7 +162,7 @@ public final class Program {
         Properties settings = consumerSettings();
         settings.put("client.id", text("id", "java"));
         settings.put("group.id", text("group", ""));
-        settings.put("session.timeout.ms", "6000");
+        settings.put("session.timeout.ms", String.valueOf(number("session_ms", 6000)));
         settings.put("heartbeat.interval.ms", "500");
         settings.put("max.poll.interval.ms", "10000");
         if (arguments.containsKey("instance")) {

@@ -85,7 +85,7 @@ def churn(arguments: cell.Arguments) -> None:
     consumer = _member(
         arguments,
         client_id=arguments.text("id"),
-        session_timeout_ms=cell.SESSION_TIMEOUT_MS,
+        session_timeout_ms=arguments.number("session_ms", cell.SESSION_TIMEOUT_MS),
         heartbeat_interval_ms=cell.HEARTBEAT_INTERVAL_MS,
         partition_assignment_strategy=assignors,
         **({"group_instance_id": instance} if instance else {}),

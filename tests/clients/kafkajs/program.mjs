@@ -96,7 +96,7 @@ async function churn() {
   const consumer = kafka.consumer({
     groupId: text('group'),
     partitionAssigners: [range],
-    sessionTimeout: 6000,
+    sessionTimeout: Number(text('session_ms', '6000')),
     rebalanceTimeout: 10_000,
     heartbeatInterval: 500,
     maxWaitTimeInMs: 200,

@@ -210,7 +210,7 @@ func (s scenario) churn() error {
 	config := settings()
 	config.ClientID = s.text("id", "sarama")
 	config.Consumer.Group.InstanceId = s.text("instance", "")
-	config.Consumer.Group.Session.Timeout = 6 * time.Second
+	config.Consumer.Group.Session.Timeout = time.Duration(s.number("session_ms", 6000)) * time.Millisecond
 	config.Consumer.Group.Heartbeat.Interval = 500 * time.Millisecond
 	config.Consumer.Group.Rebalance.Timeout = 10 * time.Second
 	strategy := sarama.NewBalanceStrategyRange()
