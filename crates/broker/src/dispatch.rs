@@ -41,7 +41,7 @@ impl Started {
 }
 
 /// A request whose header has been read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) head: Head,
     frame: Bytes,

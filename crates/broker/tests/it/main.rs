@@ -11,6 +11,7 @@ mod connections;
 mod delete_records;
 mod engine;
 mod epochs;
+mod fairness;
 mod fetch_session_twin;
 mod fetch_sessions;
 mod fetching;

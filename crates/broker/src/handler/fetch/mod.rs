@@ -25,11 +25,21 @@ use crate::observer::CloseReason;
 use crate::stats::Counted;
 
 pub(crate) fn start(session: &Arc<Session>, request: &Request) -> Result<Started, CloseReason> {
+    // Until its turn comes a request is kept as it was sent: decoded it would take more than what is counted of it.
+    let (session, request) = (Arc::clone(session), request.clone());
+    Ok(Started::later(async move {
+        let (terms, asked) = read(&session, &request)?;
+        let head = request.head;
+        drop(request);
+        serve(&session, head, terms, asked).await
+    }))
+}
+
+fn read(session: &Session, request: &Request) -> Result<(Terms, Asked), CloseReason> {
     let message: FetchRequest<'_> = request.decode()?;
     let terms = Terms::new(session, request.head.version, &message);
     let asked = plan::asked(&terms, &message);
-    let (session, head) = (Arc::clone(session), request.head);
-    Ok(Started::later(async move { serve(&session, head, terms, asked).await }))
+    Ok((terms, asked))
 }
 
 async fn serve(session: &Session, head: Head, terms: Terms, asked: Asked) -> Answer {
@@ -58,18 +68,21 @@ async fn wait(session: &Session, scope: &Scope, plan: &Arc<Plan>) -> Result<Coll
     let _waiting = Counted::new(&session.context.counters.long_polls);
     let mut phase = session.context.phase.clone();
     let mut watch = session.store().watch(&plan.keys());
+    let mut is_over = false;
     loop {
         // What was appended before the watch was registered is seen here, what comes later wakes.
         let collected = collect_anywhere(session, plan).await?;
-        if plan.is_satisfied(&collected) {
+        if is_over || plan.is_satisfied(&collected) {
             return Ok(collected);
         }
-        tokio::select! {
-            () = watch.changed() => {}
-            () = tokio::time::sleep_until(plan.terms.deadline) => return Ok(collected),
-            () = reached(&mut phase, Phase::Draining) => return Ok(collected),
-            () = scope.superseded() => return Ok(collected),
-        }
+        // Who waits holds nothing but the plan.
+        drop(collected);
+        is_over = tokio::select! {
+            () = watch.changed() => false,
+            () = tokio::time::sleep_until(plan.terms.deadline) => true,
+            () = reached(&mut phase, Phase::Draining) => true,
+            () = scope.superseded() => true,
+        };
     }
 }
 

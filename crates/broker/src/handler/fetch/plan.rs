@@ -79,16 +79,25 @@ pub(super) fn asked(terms: &Terms, message: &FetchRequest<'_>) -> Asked {
         let name = if terms.by_id { Str::default() } else { Str::from(name.to_string()) };
         Arc::new(TopicRef { name, id: if terms.by_id { id } else { Uuid::ZERO } })
     };
-    let mut partitions = Vec::new();
+    let mut partitions: Vec<Wanted> = Vec::new();
+    // A partition that is named twice is read once, as it was named last: small requests must not make much work.
+    let mut places = HashMap::new();
     for wanted in &message.topics {
         let topic = named(&wanted.topic, wanted.topic_id);
-        partitions.extend(wanted.partitions.iter().map(|partition| Wanted {
-            topic: Arc::clone(&topic),
-            partition: partition.partition,
-            current_leader_epoch: partition.current_leader_epoch,
-            offset: partition.fetch_offset,
-            max_len: ids::len_from_wire(partition.partition_max_bytes),
-        }));
+        for partition in &wanted.partitions {
+            let wanted = Wanted {
+                topic: Arc::clone(&topic),
+                partition: partition.partition,
+                current_leader_epoch: partition.current_leader_epoch,
+                offset: partition.fetch_offset,
+                max_len: ids::len_from_wire(partition.partition_max_bytes),
+            };
+            let place = *places.entry((Arc::clone(&topic), wanted.partition)).or_insert(partitions.len());
+            match partitions.get_mut(place) {
+                Some(named_before) => *named_before = wanted,
+                None => partitions.push(wanted),
+            }
+        }
     }
     let mut forgotten = Vec::new();
     for topic in &message.forgotten_topics_data {

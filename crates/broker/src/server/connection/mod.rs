@@ -69,6 +69,8 @@ struct Task {
     ended: bool,
     /// The budget has no room for what could be read.
     starved: bool,
+    /// Bytes and requests dealt with since other connections had their turn.
+    work: usize,
 }
 
 /// What a task woke up for.
@@ -103,6 +105,7 @@ impl Task {
             fault: None,
             ended: false,
             starved: false,
+            work: 0,
         }
     }
 
@@ -115,7 +118,9 @@ impl Task {
             if self.ordered.is_some() || self.fault.is_some() || !self.engine.can_start() {
                 break;
             }
+            self.give_way().await;
         }
+        self.give_way().await;
         self.check_end()?;
         match self.wake().await {
             Wake::Socket(ready) => {
@@ -129,6 +134,7 @@ impl Task {
                 self.settle(slot, started);
             }
             Wake::Answered(slot, answer) => {
+                self.work = self.work.saturating_add(REQUEST_WORK);
                 self.answers.pop_front();
                 self.respond(slot, answer);
                 self.take_ready_answers();
@@ -141,6 +147,15 @@ impl Task {
             Wake::Phase => self.engine.stop_receiving(),
         }
         Ok(())
+    }
+
+    /// Lets others have their turn after a fair share of work. A socket that always has more to read, as one has whose
+    /// peer sends requests without a pause, would otherwise keep this task running, and a thread of the runtime with it.
+    async fn give_way(&mut self) {
+        if self.work >= WORK_MAX {
+            self.work = 0;
+            tokio::task::yield_now().await;
+        }
     }
 
     async fn wake(&mut self) -> Wake {
@@ -190,7 +205,8 @@ impl Task {
         let read = self.stream.try_read_buf(&mut room);
         match read {
             Ok(0) => self.ended = true,
-            Ok(_) => {
+            Ok(len) => {
+                self.work = self.work.saturating_add(len);
                 if let Err(error) = self.engine.received(now) {
                     self.fail(CloseReason::Protocol(error));
                 }
@@ -202,15 +218,16 @@ impl Task {
         Ok(())
     }
 
-    /// Starts complete requests, until one has to be waited for.
+    /// Starts complete requests, until one has to be waited for or it is others' turn.
     fn start_requests(&mut self) {
-        while self.ordered.is_none() && self.fault.is_none() {
+        while self.ordered.is_none() && self.fault.is_none() && self.work < WORK_MAX {
             let request = match self.engine.next_request() {
                 Ok(Some(request)) => request,
                 Ok(None) => break,
                 Err(error) => return self.fail(CloseReason::Protocol(error)),
             };
             self.session.context.counters.requests.fetch_add(1, Ordering::Relaxed);
+            self.work = self.work.saturating_add(REQUEST_WORK + request.frame.len());
             let started = dispatch::start(&self.session, &request.frame, wall_clock());
             self.settle(request.slot, started);
         }
@@ -249,10 +266,12 @@ impl Task {
         // Who is not ready is asked again, with a waker, before the task waits.
         let mut cx = Context::from_waker(Waker::noop());
         while self.engine.wants_answers()
+            && self.work < WORK_MAX
             && let Some((slot, answer)) = self.answers.front_mut()
             && let Poll::Ready(answer) = answer.as_mut().poll(&mut cx)
         {
             let slot = *slot;
+            self.work = self.work.saturating_add(REQUEST_WORK);
             self.answers.pop_front();
             self.respond(slot, answer);
         }
@@ -347,5 +366,8 @@ async fn hung_up(stream: &TcpStream) {
     }
 }
 
+/// Bytes after which others have their turn, and what one request counts beside its own.
+const WORK_MAX: usize = 256 << 10;
+const REQUEST_WORK: usize = 16 << 10;
 const HANG_UP_PAUSE: Duration = Duration::from_secs(1);
 const TIMER_STEP_MIN: Duration = Duration::from_millis(100);
