@@ -11,6 +11,7 @@ use kolumn_topic_store::{Store, View};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 
+use crate::answers::Answers;
 use crate::broker::{Broker, Parts};
 use crate::budget::Budget;
 use crate::context::{Context, Phase};
@@ -114,6 +115,7 @@ impl Builder {
         let groups = open_groups(&store, &view, &validated, &phase, &self.observer).await?;
         let budget =
             Budget::new(limits.in_flight_len_max, Duration::from_millis(limits.slow_frame_timeout_ms));
+        let answers = Answers::new(limits.answers_len_max);
         let places = Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS)));
         let context = Arc::new(Context {
             store,
@@ -123,6 +125,7 @@ impl Builder {
             validated,
             log_dir,
             budget,
+            answers,
             counters: Counters::default(),
             observer: self.observer,
             phase,

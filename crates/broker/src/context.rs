@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kolumn_topic_store::{Store, View};
 use tokio::sync::watch;
 
+use crate::answers::Answers;
 use crate::budget::Budget;
 use crate::coordinator::Coordinator;
 use crate::fetch_session;
@@ -24,6 +25,7 @@ pub(crate) struct Context {
     /// Where the log lies, for people: the directory, or the view of a store that was handed in.
     pub(crate) log_dir: String,
     pub(crate) budget: Arc<Budget>,
+    pub(crate) answers: Arc<Answers>,
     pub(crate) fetch_sessions: fetch_session::Cache,
     pub(crate) counters: Counters,
     pub(crate) observer: Arc<dyn Observer>,

@@ -68,6 +68,7 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod api;
 mod bridge;
 mod broker;

@@ -111,6 +111,8 @@ pub enum CloseReason {
     Io(std::io::Error),
     /// The peer held request memory that others were waiting for.
     Evicted,
+    /// Its answer did not fit the memory of all answers that wait for their peers.
+    AnswersTooLong,
     /// The broker shuts down.
     Shutdown,
 }
@@ -126,6 +128,9 @@ impl fmt::Display for CloseReason {
             Self::Answer(what) => write!(f, "answer failed: {what}"),
             Self::Io(error) => write!(f, "socket failed: {error}"),
             Self::Evicted => f.write_str("held request memory that others waited for"),
+            Self::AnswersTooLong => f.write_str(
+                "its answer did not fit `limits.answers_len_max` beside those that wait for their peers",
+            ),
             Self::Shutdown => f.write_str("the broker shuts down"),
         }
     }

@@ -1,6 +1,7 @@
 //! Where a suite is kept: downloads, builds, logs and what was seen, all below the target folder.
 
 use std::{
+    fs::File,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -12,12 +13,20 @@ use crate::{shell, tools, workspace::Workspace};
 pub(super) struct Home<'w> {
     pub(super) workspace: &'w Workspace,
     name: &'static str,
+    /// Held as long as this lives: two runs of one suite would take each other's folders away.
+    _lock: File,
 }
 
 impl<'w> Home<'w> {
     /// Makes the suite's folder, and empties that of its logs.
     pub(super) fn new(workspace: &'w Workspace, name: &'static str) -> Result<Self, String> {
-        let home = Self { workspace, name };
+        let folder = workspace.target.join("suites");
+        make(&folder)?;
+        let file = folder.join(format!("{name}.lock"));
+        let lock = File::create(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        lock.try_lock()
+            .map_err(|error| format!("another run of {name} holds {}: {error}", file.display()))?;
+        let home = Self { workspace, name, _lock: lock };
         let logs = home.folder().join("logs");
         if logs.exists() {
             std::fs::remove_dir_all(&logs).map_err(|error| format!("{}: {error}", logs.display()))?;

@@ -93,7 +93,7 @@ impl Suite for Librdkafka {
             std::fs::remove_file(&report).map_err(|error| format!("{}: {error}", report.display()))?;
         }
         let mut command = Command::new("./test-runner");
-        command.current_dir(source.join("tests")).args(["-L", "-Q", "-E", "-p1", "-s", scenario]);
+        command.current_dir(source.join("tests")).args(["-L", "-Q", "-p1", "-s", scenario]);
         command.env("TESTS", number).env("TEST_KAFKA_VERSION", "4.0.0").env("TEST_REPORT", REPORT);
         command.env("RDKAFKA_TEST_CONF", home.folder().join("test.conf"));
         // The runner would else find another librdkafka that the machine may have.
@@ -192,11 +192,11 @@ const NO_AUTO_CREATE_TESTS: &[&str] = &[
     "0111_delay_create_topics",
 ];
 
-// The suite's own clusters have four partitions a topic.
+// As the suite's own clusters have it: four partitions a topic, and members that start together join together.
 const AUTO_CREATE_SETTINGS: &str =
-    "[topics]\nauto_create = true\ndefault_partitions = 4\n\n[groups]\ninitial_rebalance_delay_ms = 0\n";
+    "[topics]\nauto_create = true\ndefault_partitions = 4\n\n[groups]\ninitial_rebalance_delay_ms = 100\n";
 const NO_AUTO_CREATE_SETTINGS: &str =
-    "[topics]\nauto_create = false\ndefault_partitions = 4\n\n[groups]\ninitial_rebalance_delay_ms = 0\n";
+    "[topics]\nauto_create = false\ndefault_partitions = 4\n\n[groups]\ninitial_rebalance_delay_ms = 100\n";
 
 #[cfg(test)]
 mod tests {

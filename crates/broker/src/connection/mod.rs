@@ -263,6 +263,12 @@ impl<S> Connection<S> {
         if self.input.is_complete() { 0 } else { self.input.len() }
     }
 
+    /// Bytes of answers in memory that are not written yet. Ranges do not count.
+    #[must_use]
+    pub fn answer_len(&self) -> usize {
+        self.output.answer_len()
+    }
+
     fn has_room(&self) -> bool {
         self.output.in_flight() < self.limits.in_flight_max
             && self.output.answer_len() <= self.limits.answer_len_max

@@ -82,6 +82,9 @@ pub struct LimitSettings {
     pub in_flight_max: usize,
     /// Bytes of requests of all connections that are arriving or being answered, at most. Default 67 108 864, 64 MiB.
     pub in_flight_len_max: usize,
+    /// Bytes of answers of all connections that wait for their peers, at most, records and small answers not counted. A
+    /// connection whose answer does not fit is closed. Default 268 435 456, 256 MiB.
+    pub answers_len_max: usize,
     /// How long one request may arrive slowly while others wait for its memory. Default 5 000.
     pub slow_frame_timeout_ms: u64,
     /// Bytes of records in one fetch response, at most. Default 57 671 680, 55 MiB.
@@ -155,6 +158,7 @@ impl Default for LimitSettings {
             frame_len_max: 100 << 20,
             in_flight_max: 64,
             in_flight_len_max: 64 << 20,
+            answers_len_max: 256 << 20,
             slow_frame_timeout_ms: 5_000,
             fetch_len_max: 55 << 20,
             fetch_sessions_max: 1_000,
@@ -235,6 +239,7 @@ impl Settings {
         )?;
         check(limits.in_flight_max >= 1, "limits.in_flight_max", "must be at least 1")?;
         check(limits.in_flight_len_max >= 1 << 20, "limits.in_flight_len_max", "must be at least 1048576")?;
+        check(limits.answers_len_max >= 1 << 20, "limits.answers_len_max", "must be at least 1048576")?;
         check(limits.slow_frame_timeout_ms >= 1, "limits.slow_frame_timeout_ms", "must be at least 1")?;
         check(limits.fetch_len_max <= 1 << 30, "limits.fetch_len_max", "must be at most 1073741824")?;
         check(

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kolumn_kafka_wire::messages::fetch_request::FetchPartition;
-use kolumn_kafka_wire::messages::{ApiVersionsRequest, FetchRequest, MetadataRequest};
+use kolumn_kafka_wire::messages::{ApiVersionsRequest, FetchRequest, MetadataRequest, OffsetFetchRequest};
 
 use crate::client::{batch, fetch_request, frame, values};
-use crate::harness::TestBroker;
+use crate::groups_client;
+use crate::harness::{TestBroker, until};
 
 /// Sends requests without a pause and throws the answers away, until it is told to stop.
 fn flood(address: SocketAddr, over: &Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
@@ -84,5 +85,35 @@ async fn a_partition_that_a_fetch_names_many_times_is_read_once_as_it_was_named_
     let partitions: Vec<_> = response.responses.iter().next().expect("one topic").partitions.iter().collect();
     assert_eq!(partitions.len(), 1);
     assert_eq!(values(&partitions[0]), [(2, "c".to_owned())]);
+    broker.stop().await;
+}
+
+#[tokio::test]
+async fn large_answers_that_nobody_reads_are_bounded_for_all_connections_together() {
+    const PARTITIONS: i32 = 6_000;
+    let broker = TestBroker::start_with(|settings| settings.limits.answers_len_max = 32 << 20).await;
+    let mut client = broker.client().await;
+    client.create_topic("t", PARTITIONS).await;
+    let metadata = "m".repeat(4_000);
+    let offsets: Vec<_> = (0..PARTITIONS).map(|partition| (partition, 7, metadata.as_str())).collect();
+    for offsets in offsets.chunks(200) {
+        groups_client::commit(&mut client, "g", "t", offsets).await;
+    }
+    // 24 MB each, of which the sockets take a few.
+    let question = groups_client::fetch_request(8, "g", None);
+    let mut silent = broker.client().await;
+    let mut refused = broker.client().await;
+    let id = silent.send(8, &question).await;
+    // It is counted before its first byte is written.
+    silent.stream.readable().await.expect("the answer begins");
+    refused.send(8, &question).await;
+    refused.expect_close().await;
+    until("the reason is told", || broker.recorder.count("AnswersTooLong") == 1).await;
+    // Who reads is served, and makes room for others.
+    let read = silent.receive::<OffsetFetchRequest<'static>>(8, id).await.expect("an answer");
+    let group = read.groups.iter().next().expect("one group");
+    assert_eq!(group.topics.iter().map(|topic| topic.partitions.len()).sum::<usize>(), 6_000);
+    let mut again = broker.client().await;
+    assert_eq!(groups_client::committed(&mut again, "g").await.len(), 6_000);
     broker.stop().await;
 }

@@ -27,6 +27,7 @@ use tokio::time::Instant;
 
 use self::outgoing::Outgoing;
 use super::wall_clock;
+use crate::answers::Held;
 use crate::api;
 use crate::bridge::StoredRange;
 use crate::budget::{Lease, SMALL_FRAME_LEN_MAX};
@@ -56,6 +57,8 @@ struct Task {
     session: Arc<Session>,
     engine: Connection<StoredRange>,
     lease: Lease,
+    /// Memory of answers.
+    held: Held,
     /// The request whose effects are still to come.
     ordered: Option<(SlotId, Pending<Started>)>,
     /// Answers to come, in the order of requests.
@@ -94,6 +97,7 @@ impl Task {
         let timer = Box::pin(tokio::time::sleep_until(engine.next_deadline().into()));
         Self {
             lease: context.budget.lease(),
+            held: context.answers.held(),
             phase: context.phase.clone(),
             stream,
             session,
@@ -113,7 +117,14 @@ impl Task {
     async fn turn(&mut self) -> Result<(), CloseReason> {
         loop {
             self.start_requests();
+            if !self.held.grow(self.engine.answer_len()) {
+                return Err(CloseReason::AnswersTooLong);
+            }
             self.outgoing.flush(&self.stream, &mut self.engine)?;
+            if !self.engine.has_output() {
+                // A part of an answer keeps the whole of it in memory until it is written.
+                self.held.shrink(self.engine.answer_len());
+            }
             // What was written may have made room for requests that are here already; nothing else would wake for them.
             if self.ordered.is_some() || self.fault.is_some() || !self.engine.can_start() {
                 break;
