@@ -63,6 +63,17 @@ pub enum Event<'e> {
         /// What it asked for: `transaction`.
         of: &'static str,
     },
+    /// A consumer group has another state.
+    GroupStateChanged {
+        /// Its name.
+        group: &'e str,
+        /// The state, as Kafka calls it: `Empty`, `PreparingRebalance`, `CompletingRebalance`, `Stable` or `Dead`.
+        state: &'static str,
+        /// The generation that its members know.
+        generation: i32,
+        /// How many members it has.
+        members: usize,
+    },
     /// What is stored of a consumer group cannot be read: its members have to join again.
     GroupUnreadable {
         /// Its name.
@@ -160,6 +171,9 @@ impl Observer for TracingObserver {
             }
             Event::CoordinatorMissing { of } => {
                 tracing::warn!(of, "a client waits for a coordinator: transactions do not exist yet");
+            }
+            Event::GroupStateChanged { group, state, generation, members } => {
+                tracing::info!(group, state, generation, members, "the state of a group has changed");
             }
             Event::GroupUnreadable { group, error } => {
                 tracing::error!(group, error, "a stored group cannot be read: its members join again");

@@ -85,17 +85,35 @@ pub enum TopicErrorKind {
 }
 
 /// A topic's settings were refused: which one, and why.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid value `{value}` for `{key}`: {reason}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     key: String,
     value: String,
     reason: String,
+    /// Whether it is the key that is wrong, not the value.
+    is_unknown: bool,
+}
+
+impl std::error::Error for ConfigError {}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, value, reason, is_unknown } = self;
+        if *is_unknown {
+            write!(f, "there is no topic setting `{key}`")
+        } else {
+            write!(f, "invalid value `{value}` for `{key}`: {reason}")
+        }
+    }
 }
 
 impl ConfigError {
     pub(crate) fn new(key: &str, value: &str, reason: impl fmt::Display) -> Self {
-        Self { key: key.into(), value: value.into(), reason: reason.to_string() }
+        Self { key: key.into(), value: value.into(), reason: reason.to_string(), is_unknown: false }
+    }
+
+    pub(crate) fn unknown(key: &str, value: &str) -> Self {
+        Self { is_unknown: true, ..Self::new(key, value, "there is no topic setting of this name") }
     }
 
     /// The key as given.

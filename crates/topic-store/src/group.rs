@@ -14,7 +14,7 @@ pub struct CommittedOffset {
     pub leader_epoch: Option<LeaderEpoch>,
     /// Whatever the consumer wants back with the offset.
     pub metadata: Arc<str>,
-    /// When it was committed.
+    /// When it was committed, by the caller's clock. Who expires offsets counts from here: give the present time.
     pub committed: Timestamp,
 }
 

@@ -10,12 +10,13 @@
 //!   The state is folded from the entries; what needs a clock or a policy is decided before it is written, so that a
 //!   replay decides nothing.
 //! - **Prepared, then durable.** [`Store::append`] judges a batch completely, gives it its offsets and returns a
-//!   [`Commit`], which resolves once the batch is on the disk and visible. Order of calls is order of offsets.
+//!   [`Commit`], which resolves once the batch is on the disk and visible. Order of calls is order of offsets. Await it in
+//!   a runtime; the example has none and uses [`Commit::wait`].
 //! - **Readers hold places, not memory.** A [`Read`] is a list of [`Slice`]s: each knows where a batch lies in the journal
 //!   and keeps its file from going away. The newest blocks are served from memory, the rest from the files.
 //! - **Groups leave two things here**: a memory that only their coordinator understands ([`Store::put_group`]), and committed
-//!   offsets ([`Store::commit_offsets`]). Who may commit is decided elsewhere.
-//! - **Time comes from outside.** Every call that needs a clock takes `now`; [`Store::maintain`] does retention, expiry,
+//!   offsets ([`Store::commit_offsets`]). Who may commit is decided by the coordinator: the store does not know members.
+//! - **Time comes from outside.** What needs a clock is given the time, as `now` or in what it is given; [`Store::maintain`] does retention, expiry,
 //!   checkpoints and the freeing of files whenever its owner calls it.
 //! - **Space is bounded.** The journal has a limit. [`Store::pressure`] says how near it is; at the limit appends are
 //!   refused, while deletions and retention go on and reopen it.
@@ -29,6 +30,7 @@
 //! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // How the directory can be written is found out by trying; 42 is the seed of identities, from the system outside of tests.
 //! let directory = tempfile::tempdir()?;
 //! let (disk, _kind) = kolumn_journal::probe(directory.path())?;
 //! let now = Timestamp::new(1_700_000_000_000);

@@ -110,7 +110,15 @@ impl fmt::Display for ConnectionError {
         match self.kind {
             ConnectionErrorKind::FrameLength(len) => write!(f, "frame length `{len}` is impossible"),
             ConnectionErrorKind::FrameTooLong { len, max } => {
-                write!(f, "frame of {len} bytes is longer than the limit of {max}")
+                write!(f, "frame of {len} bytes is longer than the limit of {max}")?;
+                match len >> 16 {
+                    0x1603 => f.write_str(": its first bytes are those of TLS, which is not served here"),
+                    // "GE", "PO" and "HE" of a request for a page.
+                    0x4745 | 0x504F | 0x4845 => {
+                        f.write_str(": its first bytes are those of HTTP, not of Kafka")
+                    }
+                    _ => Ok(()),
+                }
             }
             ConnectionErrorKind::Unsupported { api_key, api_version } => {
                 write!(f, "request key {api_key} version {api_version} is not served")
@@ -292,5 +300,24 @@ impl<S> Connection<S> {
             return false;
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(first: [u8; 4], told: &str) {
+        let len = usize::try_from(u32::from_be_bytes(first)).expect("fits");
+        let error = ConnectionError::new(ConnectionErrorKind::FrameTooLong { len, max: 1000 });
+        assert_eq!(error.to_string(), format!("frame of {len} bytes is longer than the limit of 1000{told}"));
+    }
+
+    #[test]
+    fn peers_that_speak_another_protocol_are_called_by_it() {
+        check([0x16, 3, 1, 2], ": its first bytes are those of TLS, which is not served here");
+        check(*b"GET ", ": its first bytes are those of HTTP, not of Kafka");
+        check([0x16, 4, 1, 2], "");
     }
 }

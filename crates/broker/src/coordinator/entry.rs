@@ -24,6 +24,8 @@ pub(super) struct Cell {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) group: Group,
+    /// The state that the observer was told last.
+    pub(super) told: GroupState,
     waiting: HashMap<Token, Waiter>,
     /// The newest memory that the store was not told yet.
     pub(super) unstored: Option<(StoreId, Bytes)>,
@@ -46,6 +48,7 @@ pub(super) enum Waiter {
 impl Cell {
     pub(super) fn new(id: Arc<str>, group: Group) -> Self {
         let entry = Entry {
+            told: group.state(),
             group,
             waiting: HashMap::new(),
             unstored: None,

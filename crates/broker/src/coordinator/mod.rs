@@ -303,6 +303,7 @@ impl Coordinator {
     /// Does what a group wants done, and lets it leave the memory when nothing holds it there.
     fn settle(self: &Arc<Self>, cell: &Arc<Cell>, entry: &mut Entry, effects: Vec<Effect>) {
         entry.apply(effects);
+        self.tell(cell, entry);
         self.count(entry, entry.group.cost().saturating_add(cell.id.len()));
         if entry.unstored.is_some() && !entry.is_storing {
             entry.is_storing = true;
@@ -312,6 +313,18 @@ impl Coordinator {
             self.drop_entry(cell, entry);
         } else {
             self.set_alarm(cell, entry);
+        }
+    }
+
+    fn tell(&self, cell: &Cell, entry: &mut Entry) {
+        let Entry { group, told, .. } = entry;
+        if std::mem::replace(told, group.state()) != group.state() {
+            self.observer.event(&Event::GroupStateChanged {
+                group: &cell.id,
+                state: group.state().name(),
+                generation: group.generation(),
+                members: group.members_len(),
+            });
         }
     }
 

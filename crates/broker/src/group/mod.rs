@@ -95,7 +95,6 @@ impl Group {
     }
 
     /// The generation that was given out last; 0 before the first.
-    #[cfg(test)]
     pub(crate) fn generation(&self) -> i32 {
         self.generation
     }
@@ -103,6 +102,10 @@ impl Group {
     /// Empty if no member ever joined.
     pub(crate) fn protocol_type(&self) -> &str {
         &self.protocol_type
+    }
+
+    pub(crate) fn members_len(&self) -> usize {
+        self.roster.members_len()
     }
 
     /// Whether it has no members, and no id is given out with which somebody could become one.

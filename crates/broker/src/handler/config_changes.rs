@@ -152,7 +152,7 @@ impl Wish {
     }
 }
 
-/// Nothing of a broker changes while it runs; a wish without changes is granted.
+/// Nothing of a broker is changed by requests; a wish without changes is granted.
 fn refuse_broker(session: &Session, wish: &Wish) -> Result<(), Refusal> {
     let Some(first) = wish.changes.first() else { return Ok(()) };
     let known = broker_configs::rows(session);
@@ -161,7 +161,10 @@ fn refuse_broker(session: &Session, wish: &Wish) -> Result<(), Refusal> {
         let text = format!("there is no broker setting `{}`", unknown.key);
         return Err(Refusal::new(ErrorCode::INVALID_CONFIG, text));
     }
-    let text = format!("`{}` cannot be changed while the broker runs", first.key);
+    let text = format!(
+        "`{}` cannot be changed by a request: change the setting of each topic, or the broker's settings file",
+        first.key
+    );
     Err(Refusal::invalid_request(text))
 }
 

@@ -409,3 +409,19 @@ async fn a_group_and_the_number_of_groups_are_bounded() {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
 }
+
+#[tokio::test]
+async fn the_observer_hears_what_becomes_of_a_group() {
+    let broker = TestBroker::start_with(hasty).await;
+    let mut member = Member::new(&broker, "watched", 5).await;
+    member.enter().await;
+    assert_eq!(member.leave().await, ErrorCode::NONE);
+    let heard = |state: &str, generation: i32, members: usize| {
+        let text = format!(
+            "GroupStateChanged {{ group: \"watched\", state: \"{state}\", generation: {generation}, members: {members} }}"
+        );
+        broker.recorder.count(&text)
+    };
+    assert_eq!((heard("CompletingRebalance", 1, 1), heard("Stable", 1, 1), heard("Empty", 2, 0)), (1, 1, 1));
+    broker.stop().await;
+}

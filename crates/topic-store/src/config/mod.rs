@@ -282,7 +282,7 @@ impl TopicConfig {
 }
 
 fn known(key: &str, value: &str) -> Result<&'static ConfigKey, ConfigError> {
-    find(key).ok_or_else(|| ConfigError::new(key, value, "there is no topic setting of this name"))
+    find(key).ok_or_else(|| ConfigError::unknown(key, value))
 }
 
 /// The words of a list as it stands.
@@ -305,7 +305,8 @@ fn words_of(list: &str) -> impl Iterator<Item = &str> {
 fn number(key: &str, value: &str, min: i64, max: i64) -> Result<i64, ConfigError> {
     let parsed: i64 = value.parse().map_err(|_| ConfigError::new(key, value, "not a whole number"))?;
     if parsed < min || parsed > max {
-        return Err(ConfigError::new(key, value, format!("expected {min} to {max}")));
+        let range = if min == max { format!("expected {min}") } else { format!("expected {min} to {max}") };
+        return Err(ConfigError::new(key, value, range));
     }
     Ok(parsed)
 }
@@ -347,6 +348,12 @@ mod tests {
 
     #[test]
     fn what_is_unknown_or_out_of_range_is_refused_by_name() {
+        let text = |key, value| TopicConfig::parse([(key, value)]).expect_err("refused").to_string();
+        assert_eq!(text("retention.hour", "1"), "there is no topic setting `retention.hour`");
+        assert_eq!(
+            text("min.insync.replicas", "2"),
+            "invalid value `2` for `min.insync.replicas`: expected 1"
+        );
         refused("retention.mss", "1");
         refused("retention.ms", "-2");
         refused("retention.ms", "");
