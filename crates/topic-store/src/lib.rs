@@ -16,8 +16,8 @@
 //!   and keeps its file from going away. The newest blocks are served from memory, the rest from the files.
 //! - **Groups leave two things here**: a memory that only their coordinator understands ([`Store::put_group`]), and committed
 //!   offsets ([`Store::commit_offsets`]). Who may commit is decided by the coordinator: the store does not know members.
-//! - **Time comes from outside.** What needs a clock is given the time, as `now` or in what it is given; [`Store::maintain`] does retention, expiry,
-//!   checkpoints and the freeing of files whenever its owner calls it.
+//! - **Time comes from outside.** What needs a clock is given the time, as `now` or in its argument. [`Store::maintain`] does
+//!   retention, expiry, checkpoints and the freeing of files whenever its owner calls it.
 //! - **Space is bounded.** The journal has a limit. [`Store::pressure`] says how near it is; at the limit appends are
 //!   refused, while deletions and retention go on and reopen it.
 //!
@@ -30,7 +30,7 @@
 //! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! // How the directory can be written is found out by trying; 42 is the seed of identities, from the system outside of tests.
+//! // The probe finds out how this directory can be written. 42 is a seed: outside of tests it comes from the system.
 //! let directory = tempfile::tempdir()?;
 //! let (disk, _kind) = kolumn_journal::probe(directory.path())?;
 //! let now = Timestamp::new(1_700_000_000_000);
