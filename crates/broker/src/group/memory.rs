@@ -32,6 +32,8 @@ impl Group {
             BytesMut::with_capacity(self.roster.len() + self.roster.members_len() * MEMBER_LEN + MEMBER_LEN);
         out.put_u8(VERSION);
         out.put_u8(match state {
+            // All members have left, and the ids that a rebalance still waits for are not remembered.
+            _ if self.roster.is_empty() => EMPTY,
             GroupState::Stable => STABLE,
             GroupState::PreparingRebalance | GroupState::CompletingRebalance => PREPARING,
             GroupState::Empty | GroupState::Dead => EMPTY,
@@ -82,9 +84,8 @@ impl Group {
         if !input.rest.is_empty() {
             return Err(MemoryError("it is too long"));
         }
-        if group.leader.is_some() != (group.state != GroupState::Empty)
-            || group.roster.is_empty() != (count == 0)
-        {
+        let has_members = !group.roster.is_empty();
+        if group.leader.is_some() != has_members || has_members != (group.state != GroupState::Empty) {
             return Err(MemoryError("its state and its members do not agree"));
         }
         if group.state == GroupState::PreparingRebalance {

@@ -162,7 +162,6 @@ impl Group {
         }
         self.state = GroupState::Dead;
         self.roster = Roster::default();
-        self.writes.forget();
         self.check();
         Ok(())
     }

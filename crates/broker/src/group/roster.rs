@@ -56,7 +56,7 @@ pub(super) struct Member {
     sync: Option<Token>,
     /// No Join of it was answered yet.
     is_new: bool,
-    /// It can come back if the answer to its Join is lost.
+    /// It can come back if the answer to its first Join is lost.
     can_return: bool,
     /// It was told the generation, and has not asked for its assignment.
     is_sync_due: bool,
@@ -338,7 +338,6 @@ impl Roster {
     pub(super) fn answered(&mut self, number: Number) {
         let Some(member) = self.members.get_mut(&number) else { return };
         member.is_new = false;
-        member.can_return = true;
         member.predecessor = None;
     }
 
@@ -423,6 +422,9 @@ impl Roster {
             );
             debug_assert!(member.profile.names().all(|name| self.supporters(name) > 0));
         }
+        debug_assert!(self.supporters.values().all(|count| *count > 0));
+        let waits = |member: &Member| usize::from(member.awaits_join()) + usize::from(member.awaits_sync());
+        debug_assert_eq!(self.waiting.len(), members().map(waits).sum::<usize>());
     }
 }
 

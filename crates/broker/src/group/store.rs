@@ -48,10 +48,6 @@ impl Writes {
         }
     }
 
-    pub(super) fn forget(&mut self) {
-        self.under_way = None;
-    }
-
     pub(super) fn is_covered(&self, generation: i32) -> bool {
         generation <= self.covered
     }
@@ -67,7 +63,7 @@ impl Group {
         let mut effects = Vec::new();
         if let Some(write) = self.writes.under_way.take_if(|write| write.id == id) {
             if ok {
-                self.writes.covered = self.writes.covered.max(write.covers);
+                self.writes.covered = write.covers;
             }
             match self.state {
                 GroupState::CompletingRebalance if write.is_assignment => {
@@ -148,9 +144,6 @@ impl Group {
 
     /// The replaced static members are durable: they go on in the present generation.
     fn answer_replaced(&mut self, now: Instant, effects: &mut Vec<Effect>) {
-        if self.roster.joins_waiting() == 0 {
-            return;
-        }
         for number in self.roster.numbers(Member::awaits_join) {
             self.answer_join(now, number, effects);
         }

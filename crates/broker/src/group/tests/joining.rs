@@ -232,3 +232,40 @@ fn a_join_replaces_the_one_of_the_same_member_that_waits() {
     play.join(known("b"));
     assert_eq!(play.joined(second).members.len(), 2);
 }
+
+#[test]
+fn a_protocol_that_is_named_twice_counts_once() {
+    let mut play = Play::new(GroupLimits { initial_rebalance_delay: secs(3), ..limits() });
+    play.join(preferring("a", &["x", "x", "y"]));
+    let b = play.join(preferring("b", &["y"]));
+    let c = play.join(preferring("c", &["x"]));
+    assert!(play.waits(b));
+    assert_eq!(play.refused(c), ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
+    let mut play = Play::new(GroupLimits { initial_rebalance_delay: secs(3), ..limits() });
+    play.join(preferring("a", &["x", "x"]));
+    let b = play.join(preferring("b", &["x"]));
+    assert!(play.waits(b));
+}
+
+#[test]
+fn a_follower_that_comes_again_costs_a_write_only_if_a_timeout_changed() {
+    #[track_caller]
+    fn check(session_timeout: Duration, rebalance_timeout: Duration, expect: usize) {
+        let mut play = Play::stable(&["a", "b"]);
+        let writes = play.stores.len();
+        let b = play.join(Join { session_timeout, rebalance_timeout, ..known("b") });
+        assert_eq!(play.joined(b).generation, play.group.generation());
+        assert_eq!(play.stores.len(), writes + expect);
+    }
+    check(SESSION, REBALANCE, 0);
+    check(SESSION + secs(1), REBALANCE, 1);
+    check(SESSION, REBALANCE + secs(1), 1);
+}
+
+#[test]
+fn a_timeout_that_cannot_be_remembered_disturbs_nobody() {
+    let mut play = Play::stable(&["a", "b"]);
+    play.join(Join { session_timeout: SESSION + secs(1), ..known("b") });
+    play.stored(false);
+    assert_eq!(play.state(), GroupState::Stable);
+}

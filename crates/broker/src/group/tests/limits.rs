@@ -114,3 +114,33 @@ fn what_is_kept_does_not_keep_the_request_alive() {
     play.join(Join { protocols: vec![("range".to_owned(), request.slice(..))], ..new("a") });
     assert!(request.is_unique());
 }
+
+#[test]
+fn no_patience_is_too_long_for_the_clock() {
+    let mut play = Play::stable(&["a"]);
+    let b = play.join(Join { rebalance_timeout: Duration::MAX, ..new("b") });
+    assert!(play.waits(b));
+    play.rejoin("a");
+    assert_eq!(play.joined(b).members.len(), 0);
+}
+
+#[test]
+fn an_assignment_for_an_id_that_nobody_uses_takes_no_room() {
+    let mut play = Play::new(GroupLimits { len_max: 1_000, ..limits() });
+    play.join(new("a"));
+    play.join(Join { needs_known_id: true, ..new("unused") });
+    let token = play.sync_with(Sync {
+        token: Token(0),
+        member_id: "a".to_owned(),
+        instance_id: None,
+        generation: 1,
+        protocol_type: None,
+        protocol_name: None,
+        assignments: vec![
+            ("a".to_owned(), Bytes::from_static(b"a")),
+            ("unused".to_owned(), vec![0; 5_000].into()),
+        ],
+    });
+    play.durable();
+    assert_eq!(play.assignment(token), "a");
+}

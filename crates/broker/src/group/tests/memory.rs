@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Where the greatest generation stands that may be given out before the next write.
+const SPENT: std::ops::Range<usize> = 6..10;
+
 fn restored(play: &Play) -> Group {
     let memory = &play.stores.last().expect("something is remembered").1;
     Group::restore(memory, limits(), play.now).expect("its own memory")
@@ -71,10 +74,11 @@ fn generations_without_assignments_are_covered_by_writes_in_time() {
 #[test]
 fn a_generation_that_cannot_be_covered_is_not_given_out() {
     let mut play = Play::stable(&["a", "b"]);
-    let remembered = play.group.generation();
+    let (remembered, writes) = (play.group.generation(), play.stores.len());
     let tokens: Vec<_> = (0..30).map(|round| rebalance(&mut play, round)).collect();
     let greatest = play.group.generation();
-    assert!(greatest > remembered && greatest < remembered + 30);
+    assert_eq!(greatest, remembered + GENERATIONS_AHEAD);
+    assert_eq!(play.stores.len(), writes + 1, "a write that is under way is not begun again");
     let waiting = tokens[29];
     assert!(play.waits(waiting));
     play.stored(false);
@@ -95,6 +99,8 @@ fn a_group_that_was_remembered_in_a_rebalance_is_in_one_after_a_restart() {
     play.rejoin("a");
     assert_eq!(restored(&play).describe(), play.group.describe());
     play.group = restored(&play);
+    play.pass(ALMOST_SESSION);
+    assert_eq!(play.members(), ["a", "b"], "they have time to come again");
     assert_eq!(play.heartbeat("b"), Err(ErrorCode::REBALANCE_IN_PROGRESS));
     let (a, b) = (play.rejoin("a"), play.rejoin("b"));
     play.durable();
@@ -158,6 +164,7 @@ fn subscriptions_are_known_of_consumers_only_and_read_with_care() {
     check("consumer", &[0, 1, 0x7f, 0xff, 0xff, 0xff], None);
     check("consumer", &[0, 1, 0xff, 0xff, 0xff, 0xff], None);
     check("consumer", &[0, 1, 0, 0, 0, 1, 0xff, 0xff], None);
+    check("consumer", &[0, 1, 0, 0, 0, 1, 0xff, 0xff, b't'], None);
     check("consumer", &[0, 1, 0, 0, 0, 1, 0, 2, b't'], None);
     check("consumer", &[0, 1, 0, 0, 0, 1, 0, 1, 0xff], None);
     check("consumer", &[0xff, 0xff, 0, 0, 0, 0], None);
@@ -167,4 +174,141 @@ fn subscriptions_are_known_of_consumers_only_and_read_with_care() {
     play.leave("a");
     play.leave("b");
     assert_eq!(play.group.subscribed_topics(), Some(BTreeSet::new()));
+}
+
+#[test]
+fn memory_that_contradicts_itself_is_refused() {
+    #[track_caller]
+    fn check(change: impl FnOnce(&mut Vec<u8>)) {
+        let mut play = Play::new(limits());
+        play.join(fixed("fixed-1", "member-1"));
+        play.join(fixed("fixed-2", "member-2"));
+        play.settle(&["member-1", "member-2"]);
+        let mut memory = play.stores.last().expect("it was stable").1.to_vec();
+        assert!(Group::restore(&memory, limits(), play.now).is_ok());
+        change(&mut memory);
+        assert!(Group::restore(&memory, limits(), play.now).is_err());
+    }
+    fn replace(memory: &mut [u8], from: &[u8], to: &[u8]) {
+        let places: Vec<_> =
+            (0..=memory.len() - from.len()).filter(|at| memory[*at..].starts_with(from)).collect();
+        assert!(!places.is_empty());
+        for at in places {
+            memory[at..at + to.len()].copy_from_slice(to);
+        }
+    }
+    const VERSION: usize = 0;
+    const STATE: usize = 1;
+    const LEADER: usize = 34;
+    check(|memory| memory[VERSION] += 1);
+    check(|memory| memory[STATE] = 0);
+    check(|memory| memory[SPENT].fill(0));
+    check(|memory| memory[LEADER] = 9);
+    check(|memory| (memory[STATE], memory[LEADER]) = (0, 9));
+    check(|memory| replace(memory, b"member-2", b"member-1"));
+    check(|memory| replace(memory, b"fixed-2", b"fixed-1"));
+    check(|memory| replace(memory, b"member-2", &[0xff; 8]));
+}
+
+#[test]
+fn no_generation_is_given_out_beyond_what_was_covered_however_little_that_was() {
+    let mut play = Play::stable(&["a", "b"]);
+    let generation = play.group.generation();
+    let mut memory = play.stores.last().expect("it was stable").1.to_vec();
+    memory[SPENT].copy_from_slice(&generation.to_be_bytes());
+    play.group = Group::restore(&memory, limits(), play.now).expect("it covers what was given out");
+    play.rejoin("a");
+    let b = play.rejoin("b");
+    assert!(play.waits(b));
+    play.durable();
+    assert_eq!(play.joined(b).generation, generation + 1);
+}
+
+#[test]
+fn the_leader_leads_after_a_restart_too() {
+    let mut play = Play::new(limits());
+    play.join(Join { session_timeout: secs(100), ..fixed("S", "s") });
+    play.join(new("b"));
+    play.settle(&["s", "b"]);
+    let b = play.join(subscribed(known("b"), &["u"]));
+    play.pass(REBALANCE);
+    assert_eq!(play.joined(b).leader, "b", "the first member is away");
+    play.sync_leader("b", &["s", "b"]);
+    play.durable();
+    play.group = restored(&play);
+    let (b, s) = (play.rejoin("b"), play.join(subscribed(fixed("S", "s2"), &["u"])));
+    play.durable();
+    assert_eq!((play.joined(b).leader, play.joined(s).leader), ("b".to_owned(), "b".to_owned()));
+}
+
+#[test]
+fn a_group_that_everybody_left_while_an_id_was_given_out_is_empty_after_a_restart() {
+    let mut play = Play::stable(&["a"]);
+    play.group = restored(&play);
+    play.join(Join { needs_known_id: true, ..new("b") });
+    let writes = play.stores.len();
+    play.leave("a");
+    assert_eq!((play.state(), play.members().len()), (GroupState::PreparingRebalance, 0));
+    assert!(play.stores.len() > writes, "the next generations are covered");
+    assert_eq!(restored(&play).state(), GroupState::Empty);
+}
+
+/// All have joined, and a write is under way that only covers generations.
+#[track_caller]
+fn completing_while_generations_are_covered() -> Play {
+    let mut play = Play::stable(&["a", "b"]);
+    let writes = play.stores.len();
+    for round in 0..GENERATIONS_AHEAD.unsigned_abs() as usize {
+        if play.stores.len() == writes {
+            rebalance(&mut play, round);
+        }
+    }
+    assert_eq!((play.stores.len(), play.state()), (writes + 1, GroupState::CompletingRebalance));
+    play
+}
+
+#[test]
+fn assignments_do_not_wait_for_a_write_that_only_covers_generations() {
+    let mut play = completing_while_generations_are_covered();
+    let a = play.sync_leader("a", &["a", "b"]);
+    play.durable();
+    assert_eq!(play.assignment(a), "a");
+}
+
+#[test]
+fn a_write_that_only_covers_generations_does_not_make_the_group_stable() {
+    #[track_caller]
+    fn check(ok: bool) {
+        let mut play = completing_while_generations_are_covered();
+        let b = play.sync("b");
+        play.stored(ok);
+        assert!(play.waits(b));
+        assert_eq!(play.state(), GroupState::CompletingRebalance);
+    }
+    check(true);
+    check(false);
+}
+
+#[test]
+fn a_member_that_does_not_support_the_chosen_protocol_subscribes_with_its_first() {
+    let named = |name: &str, topics: &[&str]| (name.to_owned(), subscription(topics));
+    let mut play = Play::new(limits());
+    play.join(Join { protocols: vec![named("range", &["t"]), named("sticky", &["t"])], ..new("a") });
+    play.settle(&["a"]);
+    play.join(Join { protocols: vec![named("sticky", &["v"])], ..new("b") });
+    assert_eq!(play.group.subscribed_topics(), Some(["t".to_owned(), "v".to_owned()].into()));
+}
+
+#[test]
+fn a_group_costs_what_its_members_sent_and_something_for_each_member_and_id() {
+    let mut play = Play::new(limits());
+    assert_eq!(play.group.cost(), 0);
+    assert!(play.group.is_empty());
+    play.join(Join { needs_known_id: true, ..new("a") });
+    assert_eq!(play.group.cost(), "a".len() + MEMBER_COST);
+    assert!(!play.group.is_empty());
+    play.join(known("a"));
+    assert_eq!(play.group.cost(), play.group.roster.len() + MEMBER_COST);
+    assert!(play.group.cost() > MEMBER_COST + subscription(&["t"]).len());
+    assert!(!play.group.is_empty());
 }

@@ -88,6 +88,7 @@ fn a_new_member_waits_only_so_long() {
     for _ in 0..19 {
         play.pass(secs(1));
         let _ = play.heartbeat("a");
+        assert_eq!(play.heartbeat("b"), Err(ErrorCode::REBALANCE_IN_PROGRESS), "which buys it no time");
     }
     assert!(play.waits(b));
     play.pass(secs(1));
@@ -157,4 +158,42 @@ fn an_empty_group_whose_first_members_are_lost_forgets_them() {
     play.pass(secs(60));
     assert_eq!((play.state(), play.group.generation()), (GroupState::Empty, 0));
     assert!(play.stores.is_empty(), "nothing happened that is worth a write");
+}
+
+#[test]
+fn a_group_whose_only_member_is_lost_before_its_generation_is_covered_is_empty_at_once() {
+    let mut play = Play::stable(&["a"]);
+    play.leave("a");
+    let memory = &play.stores.last().expect("remembered").1;
+    play.group = Group::restore(memory, limits(), play.now).expect("its own");
+    let b = play.join(new("b"));
+    assert!(play.waits(b));
+    play.abandon(b);
+    assert_eq!(play.state(), GroupState::Empty);
+}
+
+#[test]
+fn who_was_answered_before_waits_longer_than_a_new_member_may() {
+    #[track_caller]
+    fn check(is_restarted: bool) {
+        let limits = GroupLimits { new_member_timeout: secs(20), ..limits() };
+        let mut play = Play::new(limits);
+        play.join(new("a"));
+        play.join(new("b"));
+        play.settle(&["a", "b"]);
+        if is_restarted {
+            let memory = &play.stores.last().expect("remembered").1;
+            play.group = Group::restore(memory, limits, play.now).expect("its own");
+        }
+        let patient = Join { rebalance_timeout: secs(100), ..subscribed(known("b"), &["u"]) };
+        let b = play.join(patient);
+        for _ in 0..40 {
+            play.pass(secs(1));
+            let _ = play.heartbeat("a");
+        }
+        assert!(play.waits(b));
+        assert_eq!(play.members(), ["a", "b"]);
+    }
+    check(false);
+    check(true);
 }

@@ -264,3 +264,17 @@ fn an_administrator_removes_a_static_member_by_its_instance() {
     play.rejoin("z");
     assert_eq!(play.joined(again).member_id, "s2");
 }
+
+#[test]
+fn a_replacement_that_came_during_a_write_that_fails_rebalances_too() {
+    let mut play = stable();
+    let first = play.join(fixed("S", "s2"));
+    let second = play.join(fixed("Z", "z2"));
+    play.stored(false);
+    assert_eq!(play.state(), GroupState::PreparingRebalance);
+    play.rejoin("a");
+    assert_eq!(
+        (play.joined(first).member_id, play.joined(second).member_id),
+        ("s2".to_owned(), "z2".to_owned())
+    );
+}

@@ -105,6 +105,27 @@ fn assignments_of_a_generation_that_is_over_do_not_make_the_group_stable() {
     let effects = play.group.stored(play.now, old, true);
     assert!(effects.is_empty());
     assert_eq!(play.state(), GroupState::CompletingRebalance);
+    // Nor do they stand for those of the present generation.
+    let a = play.sync_leader("a", &["a"]);
+    let effects = play.group.stored(play.now, old, true);
+    assert!(effects.is_empty());
+    assert!(play.waits(a));
+    play.durable();
+    assert_eq!(play.assignment(a), "a");
+}
+
+#[test]
+fn assignments_that_are_durable_only_in_the_next_generation_do_not_make_the_group_stable() {
+    let mut play = completing();
+    play.sync_leader("a", &["a"]);
+    play.join(new("d"));
+    for name in ["a", "b", "c"] {
+        play.rejoin(name);
+    }
+    let b = play.sync("b");
+    play.durable();
+    assert!(play.waits(b));
+    assert_eq!(play.state(), GroupState::CompletingRebalance);
 }
 
 #[test]
