@@ -64,7 +64,7 @@ pub(crate) fn start(session: &Arc<Session>, frame: &Bytes, now: Timestamp) -> St
         }
         match request.head.key {
             ApiKey::PRODUCE => handler::produce::start(session, &request, now),
-            ApiKey::FETCH => handler::fetch::start(session, &request),
+            ApiKey::FETCH => Ok(handler::fetch::start(session, &request)),
             ApiKey::LIST_OFFSETS => handler::list_offsets::start(session, &request),
             ApiKey::METADATA => handler::metadata::start(session, &request, now),
             ApiKey::FIND_COORDINATOR => handler::find_coordinator::start(session, &request),

@@ -161,8 +161,8 @@ async fn min_bytes_of_zero_never_waits() {
 async fn an_error_in_one_partition_ends_the_wait_of_all() {
     let broker = TestBroker::start().await;
     let mut client = broker.client().await;
-    client.create_topic("half", 1).await;
-    let topics = partitions("half", &[(0, 0, 1000), (5, 0, 1000), (0, 77, 1000)]);
+    client.create_topic("half", 2).await;
+    let topics = partitions("half", &[(0, 0, 1000), (5, 0, 1000), (1, 77, 1000)]);
     let request = FetchRequest { topics: topics.into(), ..waiting("half", 0, LONG_MS, 1) };
     let response = client.call(12, &request).await;
     let codes: Vec<_> =

@@ -24,15 +24,15 @@ use crate::fetch_session::{Asked, Scope};
 use crate::observer::CloseReason;
 use crate::stats::Counted;
 
-pub(crate) fn start(session: &Arc<Session>, request: &Request) -> Result<Started, CloseReason> {
+pub(crate) fn start(session: &Arc<Session>, request: &Request) -> Started {
     // Until its turn comes a request is kept as it was sent: decoded it would take more than what is counted of it.
     let (session, request) = (Arc::clone(session), request.clone());
-    Ok(Started::later(async move {
+    Started::later(async move {
         let (terms, asked) = read(&session, &request)?;
         let head = request.head;
         drop(request);
         serve(&session, head, terms, asked).await
-    }))
+    })
 }
 
 fn read(session: &Session, request: &Request) -> Result<(Terms, Asked), CloseReason> {
