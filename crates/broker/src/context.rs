@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use kolumn_topic_store::{Store, View};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::answers::Answers;
 use crate::budget::Budget;
@@ -90,6 +91,19 @@ impl Session {
         if !self.missed_coordinator.swap(true, Ordering::Relaxed) {
             self.context.event(&Event::CoordinatorMissing { of });
         }
+    }
+}
+
+/// Waits for `event`; `false` if time is up or the broker drains before.
+pub(crate) async fn comes_in_time(
+    event: impl Future<Output = ()>,
+    deadline: Instant,
+    mut phase: watch::Receiver<Phase>,
+) -> bool {
+    tokio::select! {
+        () = event => true,
+        () = tokio::time::sleep_until(deadline) => false,
+        () = reached(&mut phase, Phase::Draining) => false,
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::entry::Cell;
 use super::{Coordinator, memory};
-use crate::context::{Phase, reached};
+use crate::context::comes_in_time;
 use crate::group::StoreId;
 use crate::server::wall_clock;
 
@@ -55,7 +55,7 @@ async fn store_newest(coordinator: &Arc<Coordinator>, cell: &Arc<Cell>) -> Optio
         match refused {
             Ok((id, commit)) => return Some((id, commit.await.is_ok())),
             Err(id) => {
-                if !is_made(coordinator, room, deadline).await {
+                if !comes_in_time(room, deadline, coordinator.phase()).await {
                     return Some((give_up(cell, id), false));
                 }
             }
@@ -66,15 +66,6 @@ async fn store_newest(coordinator: &Arc<Coordinator>, cell: &Arc<Cell>) -> Optio
 /// Forgets what there was no room for.
 fn give_up(cell: &Cell, id: StoreId) -> StoreId {
     cell.entry.lock().unstored.take().map_or(id, |(newest, _)| newest)
-}
-
-async fn is_made(coordinator: &Coordinator, room: impl Future<Output = ()>, deadline: Instant) -> bool {
-    let mut phase = coordinator.phase();
-    tokio::select! {
-        () = room => true,
-        () = tokio::time::sleep_until(deadline) => false,
-        () = reached(&mut phase, Phase::Draining) => false,
-    }
 }
 
 /// How long a group waits for room: less than members wait for their answers.

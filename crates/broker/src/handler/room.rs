@@ -5,7 +5,7 @@ use std::time::Duration;
 use kolumn_topic_store::Store;
 use tokio::time::Instant;
 
-use crate::context::{Phase, Session, reached};
+use crate::context::{Session, comes_in_time};
 
 /// Tries until the store has room, time is up or the broker drains. `lacks_room` says which errors pass by themselves.
 pub(super) async fn until_room<T, E>(
@@ -31,12 +31,7 @@ pub(super) async fn until_room<T, E>(
 
 /// Waits for `room`, as the store's `space_changed` gives it; `false` if time is up or the broker drains before.
 pub(super) async fn is_made(session: &Session, room: impl Future<Output = ()>, deadline: Instant) -> bool {
-    let mut phase = session.context.phase.clone();
-    tokio::select! {
-        () = room => true,
-        () = tokio::time::sleep_until(deadline) => false,
-        () = reached(&mut phase, Phase::Draining) => false,
-    }
+    comes_in_time(room, deadline, session.context.phase.clone()).await
 }
 
 /// When a client that gave this timeout stops waiting; never later than clients usually do.
