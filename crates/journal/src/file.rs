@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::{Bytes, BytesMut};
+use uuid::Uuid;
 
 use crate::block::aligned;
 use crate::disk::DiskFile;
 use crate::error::{ReadError, ReadErrorKind};
+use crate::journal::Entry;
 use crate::position::{BLOCK, BLOCK_U64, Position, in_memory, round_down, round_up};
+use crate::scan;
 
 /// One file of the log.
 #[derive(Debug)]
@@ -94,11 +98,12 @@ impl LogFile {
 #[derive(Clone, Debug)]
 pub struct FilePin {
     file: Arc<LogFile>,
+    log_id: Uuid,
 }
 
 impl FilePin {
-    pub(crate) fn new(file: Arc<LogFile>) -> Self {
-        Self { file }
+    pub(crate) const fn new(file: Arc<LogFile>, log_id: Uuid) -> Self {
+        Self { file, log_id }
     }
 
     /// The position of the file's first byte.
@@ -113,6 +118,26 @@ impl FilePin {
     /// The range is not wholly committed bytes of this file, or the disk fails.
     pub fn read(&self, position: Position, len: usize) -> Result<Bytes, ReadError> {
         self.file.read(position.value(), len)
+    }
+
+    /// Whether the file is the one for this position.
+    #[must_use]
+    pub fn holds(&self, position: Position) -> bool {
+        (self.file.base..self.file.limit()).contains(&position.value())
+    }
+
+    /// As [`Journal::scan`](crate::Journal::scan) within the pinned file, whether it has been freed or not: from the
+    /// file's first group if `from` lies before the file, to its last one at most.
+    ///
+    /// # Errors
+    /// The file is damaged, or the disk fails.
+    pub fn scan(
+        &self,
+        from: Position,
+        to: Position,
+        f: impl FnMut(Entry) -> ControlFlow<()>,
+    ) -> Result<Position, ReadError> {
+        scan::scan_file(&self.file, self.log_id, from, to, f)
     }
 }
 

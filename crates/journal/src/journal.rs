@@ -1,5 +1,6 @@
 //! The handles of an open log.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -12,6 +13,7 @@ use crate::error::{
     ReadErrorKind,
 };
 use crate::file::{FileInfo, FilePin};
+use crate::format::names::Name;
 use crate::gate::Pending;
 use crate::opening::Opening;
 use crate::options::{Class, Options};
@@ -137,6 +139,19 @@ impl Journal {
         Opening::new(disk, options)
     }
 
+    /// Bytes that the files of a log take in a directory, whether it is open or not. What else lies there is neither counted
+    /// nor looked at.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn len_on(disk: &dyn Disk) -> io::Result<u64> {
+        let mut len = 0_u64;
+        for name in disk.list()?.iter().filter(|name| Name::parse(name).is_some()) {
+            len = len.saturating_add(disk.open(name)?.len()?);
+        }
+        Ok(len)
+    }
+
     pub(crate) fn new(shared: Arc<Shared>, thread: Option<JoinHandle<()>>) -> Self {
         Self { handle: Arc::new(Handle { shared, thread: Mutex::new(thread) }) }
     }
@@ -207,7 +222,9 @@ impl Journal {
     /// Keeps the file that holds this position readable for as long as the pin lives. `None` if there is none.
     #[must_use]
     pub fn pin(&self, position: Position) -> Option<FilePin> {
-        self.shared().files.read().containing(position.value()).cloned().map(FilePin::new)
+        let shared = self.shared();
+        let file = shared.files.read().containing(position.value()).cloned()?;
+        Some(FilePin::new(file, shared.log_id))
     }
 
     /// Reads and verifies the groups between two positions and hands over their entries, until the function breaks off.

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use crate::error::{ReadError, ReadErrorKind};
 use crate::file::LogFile;
 use crate::format::group::EntryWalk;
@@ -41,6 +43,38 @@ pub(crate) fn scan(
     Ok(Position::new(done))
 }
 
+/// The part of a scan that lies in one file, which need not belong to the log any more.
+pub(crate) fn scan_file(
+    file: &Arc<LogFile>,
+    log_id: Uuid,
+    from: Position,
+    to: Position,
+    mut f: impl FnMut(Entry) -> ControlFlow<()>,
+) -> Result<Position, ReadError> {
+    let to = to.value().min(file.end());
+    let mut window = Window::default();
+    let mut done = from.value().max(file.first());
+    let mut first = true;
+    while done < to {
+        let around = if first { group_in(file, log_id, done, &mut window)? } else { None };
+        let group = match around {
+            Some(group) => group,
+            None => read(log_id, file, done, &mut window)?.ok_or_else(|| damaged(done))?,
+        };
+        first = false;
+        if group.at >= to {
+            break;
+        }
+        for entry in entries(&group) {
+            if f(entry).is_break() {
+                return Ok(Position::new(done));
+            }
+        }
+        done = group.end();
+    }
+    Ok(Position::new(done))
+}
+
 /// The entries of a group that was verified.
 pub(crate) fn entries(group: &ReadGroup) -> impl Iterator<Item = Entry> {
     EntryWalk::new(&group.bytes, &group.header).zip(group.header.first_sequence..).map(
@@ -58,12 +92,21 @@ pub(crate) fn entries(group: &ReadGroup) -> impl Iterator<Item = Entry> {
 /// last group.
 fn group_around(shared: &Shared, position: u64, window: &mut Window) -> Result<Option<ReadGroup>, ReadError> {
     let Some(file) = shared.files.read().containing(position).cloned() else { return Ok(None) };
+    group_in(&file, shared.log_id, position, window)
+}
+
+fn group_in(
+    file: &Arc<LogFile>,
+    log_id: Uuid,
+    position: u64,
+    window: &mut Window,
+) -> Result<Option<ReadGroup>, ReadError> {
     if position >= file.end() {
         return Ok(None);
     }
     let mut at = round_down(position).max(file.first());
     loop {
-        if let Some(group) = read(shared, &file, at, window)? {
+        if let Some(group) = read(log_id, file, at, window)? {
             return Ok((group.end() > position).then_some(group));
         }
         if at == file.first() {
@@ -84,24 +127,26 @@ fn group_after(shared: &Shared, end: u64, window: &mut Window) -> Result<ReadGro
         (here, Some(after)) => {
             if here.is_none() && after.1.base > end {
                 // The file in which the position lies was freed; it may have been left exactly there.
-                let follows =
-                    read(shared, &after.1, after.0, window)?.filter(|group| group.header.previous == end);
+                let follows = read(shared.log_id, &after.1, after.0, window)?
+                    .filter(|group| group.header.previous == end);
                 return follows.ok_or_else(|| freed(end));
             }
             after
         }
         _ => return Err(freed(end)),
     };
-    read(shared, &file, at, window)?.filter(|group| group.header.previous == end).ok_or_else(|| damaged(at))
+    read(shared.log_id, &file, at, window)?
+        .filter(|group| group.header.previous == end)
+        .ok_or_else(|| damaged(at))
 }
 
 fn read(
-    shared: &Shared,
+    log_id: Uuid,
     file: &Arc<LogFile>,
     at: u64,
     window: &mut Window,
 ) -> Result<Option<ReadGroup>, ReadError> {
-    let ours = |header: &crate::format::GroupHeader| header.position == at && header.log_id == shared.log_id;
+    let ours = |header: &crate::format::GroupHeader| header.position == at && header.log_id == log_id;
     window.group(file, at, ours).map_err(|error| ReadError::io(at, error))
 }
 

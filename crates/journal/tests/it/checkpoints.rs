@@ -1,5 +1,7 @@
 //! Checkpoints, and the files that they let go.
 
+use std::ops::ControlFlow;
+
 use bytes::Bytes;
 use kolumn_journal::sim::SimDisk;
 use kolumn_journal::{CheckpointErrorKind, FreeErrorKind, Position, ReadErrorKind};
@@ -108,4 +110,35 @@ fn a_pinned_file_stays_readable_after_it_was_freed_and_is_not_reused() {
     assert_eq!(log.journal.read(position, bytes.len()).unwrap_err().kind(), ReadErrorKind::Freed);
     log.fill(60);
     assert_eq!(pin.read(position, bytes.len()).unwrap(), bytes);
+}
+
+#[test]
+fn a_pinned_file_is_scanned_to_its_end_after_it_was_freed() {
+    let sim = SimDisk::new(1);
+    let mut log = Stepped::start(&sim, &small());
+    log.fill(60);
+    let told = log.recorder.entries.lock().clone();
+    let groups = log.recorder.groups.lock().clone();
+    let pin = log.journal.pin(told[0].1).unwrap();
+    let inside: Vec<_> = told.iter().filter(|entry| pin.holds(entry.1)).cloned().collect();
+    let end = log.journal.files()[0].end_written;
+    assert!(inside.len() > 5 && inside.len() < told.len());
+    log.journal.write_checkpoint(log.journal.durable_position(), b"").unwrap();
+    log.journal.free(pin.base()).unwrap();
+    let scan = |from: Position, to: Position| {
+        let mut found = Vec::new();
+        let stopped = pin.scan(from, to, |entry| {
+            found.push((entry.sequence, entry.position, entry.bytes));
+            ControlFlow::Continue(())
+        });
+        (stopped.unwrap(), found)
+    };
+    assert_eq!(scan(Position::ORIGIN, Position::new(u64::MAX)), (end, inside.clone()));
+    for (entry, nth) in inside.iter().zip(0..) {
+        assert_eq!(scan(entry.1, end).1, inside[nth..]);
+    }
+    let (first, third) = (groups[0], groups[2]);
+    assert_eq!(scan(first.0, third.0).0, groups[1].1);
+    assert_eq!(scan(end, Position::new(u64::MAX)), (end, Vec::new()));
+    assert_eq!(pin.scan(first.0, end, |_| ControlFlow::Break(())).unwrap(), first.0);
 }
