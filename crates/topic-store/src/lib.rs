@@ -14,6 +14,9 @@
 //!   a runtime; the example has none and uses [`Commit::wait`].
 //! - **Readers hold places, not memory.** A [`Read`] is a list of [`Slice`]s: each knows where a batch lies in the journal
 //!   and keeps its file from going away. The newest blocks are served from memory, the rest from the files.
+//! - **A topic is a table.** [`Store::snapshot`] copies the index of some topics and holds their files; a [`Scan`] over it
+//!   decodes the columns that are asked for, batch by batch, and asks for a [`DiskRead`] where it needs one. What was decoded
+//!   is kept for the next scan as far as there is memory for it.
 //! - **Groups leave two things here**: a memory that only their coordinator understands ([`Store::put_group`]), and committed
 //!   offsets ([`Store::commit_offsets`]). Who may commit is decided by the coordinator: the store does not know members.
 //! - **Time comes from outside.** What needs a clock is given the time, as `now` or in its argument. [`Store::maintain`] does
@@ -24,9 +27,11 @@
 //! # Example
 //! ```
 //! use std::sync::Arc;
+//! use arrow_array::cast::AsArray;
 //! use kolumn_kafka_wire::records::BatchBuilder;
 //! use kolumn_topic_store::{
-//!     NewTopic, Offset, PartitionIndex, ReadRequest, Settings, Silent, Store, Timestamp, TopicConfig,
+//!     Column, NewTopic, Offset, PartitionIndex, ReadRequest, RowFilter, ScanRequest, Settings, Silent, Store, Timestamp,
+//!     TopicConfig,
 //! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -60,6 +65,22 @@
 //! // Only offset and epoch have been filled in, both outside of the batch's checksum.
 //! let bytes = read.slices[0].read(0..batch.len())?;
 //! assert_eq!(bytes[16..], batch[16..]);
+//!
+//! // The same as a table: what is acknowledged is in the next snapshot, and a snapshot never changes.
+//! let snapshot = store.snapshot(&[topic.id])?;
+//! let table = snapshot.table(topic.id).ok_or("the topic is there")?;
+//! let mut scan = table.scan(ScanRequest {
+//!     partition,
+//!     offsets: table.partitions()[0].offsets(),
+//!     columns: vec![Column::Offset, Column::Value],
+//!     filter: RowFilter { keys: Some(vec!["apple".into()]), ..RowFilter::default() },
+//!     descending: false,
+//!     limit: None,
+//!     rows_max: 8192,
+//! });
+//! let rows = scan.next_blocking()?.ok_or("there is a row")?;
+//! assert_eq!(rows.num_rows(), 1);
+//! assert_eq!(rows.column(1).as_binary::<i32>().value(0), b"3");
 //! store.close()?;
 //! # Ok(())
 //! # }
@@ -92,6 +113,7 @@ mod observer;
 mod read;
 mod retention;
 mod settings;
+mod snapshot;
 mod state;
 mod store;
 mod tail;
@@ -110,6 +132,10 @@ pub use ids::{LeaderEpoch, Offset, PartitionIndex, ProducerId, Timestamp, TopicI
 pub use observer::{Event, Observer, Pressure, PressureLevel, Silent};
 pub use read::{PartitionOffsets, Read, ReadOutcome, ReadRequest, Slice, TimeIndexHit};
 pub use settings::{Durability, Settings};
+pub use snapshot::{
+    Column, DiskRead, Fetched, MaxTimestamp, PartitionSnapshot, RowFilter, Scan, ScanCounters, ScanRequest,
+    ScanStep, Snapshot, TableSnapshot, table_schema,
+};
 pub use store::{Appended, Stats, Store};
 pub use topic::{NewTopic, Topic, View, name_fault};
 pub use watch::Watch;

@@ -21,6 +21,8 @@ pub enum Durability {
 pub struct Settings {
     /// Memory for the newest blocks, from which consumers that keep up are served.
     pub tail_len_max: usize,
+    /// Memory for rows that scans have decoded, kept for the next scan of the same rows. It fills with scans alone.
+    pub decoded_len_max: usize,
     /// Memory for the index of one copy of the state (readers' and checkpoint's); above it the older half is thinned.
     pub index_len_max: usize,
     /// Largest batch that any topic may allow.
@@ -64,6 +66,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             tail_len_max: 48 << 20,
+            decoded_len_max: 128 << 20,
             index_len_max: 8 << 20,
             batch_len_max: 16 << 20,
             inflated_len_max: 128 << 20,

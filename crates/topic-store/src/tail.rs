@@ -1,6 +1,7 @@
 //! The newest blocks in memory, from which readers that keep up are served without a look at the disk.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use bytes::Bytes;
 use kolumn_journal::CommittedGroup;
@@ -52,6 +53,16 @@ impl Tail {
         let from = usize::try_from(position - start).ok()?;
         let to = from.checked_add(len)?;
         (to <= bytes.len()).then(|| bytes.slice(from..to))
+    }
+
+    /// The entries that begin in a range of positions, if none of what was written there has left.
+    pub(crate) fn entries(&self, range: Range<u64>) -> Option<impl Iterator<Item = (u64, &Bytes)>> {
+        let after = self.groups.partition_point(|group| group.position <= range.start);
+        let first = after.checked_sub(1)?;
+        let groups = self.groups.range(first..).take_while(move |group| group.position < range.end);
+        let entries = groups.flat_map(|group| &group.entries);
+        let inside = entries.filter(move |(start, _)| (range.start..range.end).contains(start));
+        Some(inside.map(|(start, bytes)| (*start, bytes)))
     }
 
     pub(crate) const fn len(&self) -> usize {

@@ -134,6 +134,7 @@ impl Store {
         }
         let checkpoint = self.checkpoint();
         self.inner.journal.close();
+        self.inner.source.decoded.close();
         self.inner.core.waiting.fail(&crate::error::CommitError::new("the store was closed"));
         self.inner.core.space_news.notify_waiters();
         checkpoint

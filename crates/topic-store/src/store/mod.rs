@@ -29,26 +29,30 @@ use crate::inflaters::Inflaters;
 use crate::observer::{Pressure, PressureLevel};
 use crate::read::PartitionOffsets;
 use crate::settings::Settings;
+use crate::snapshot::Source;
 use crate::state::State;
 use crate::state::partition::Partition;
 use crate::watch::Watch;
 
 pub use append::Appended;
 use maintain::Upkeep;
+pub(crate) use reader::again_if_gone;
 
 /// A log of topics in one directory, open. Cheap to clone; all clones are the same store.
 #[derive(Clone, Debug)]
 pub struct Store {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
-struct Inner {
-    core: Arc<Core>,
-    journal: Journal,
+pub(crate) struct Inner {
+    pub(crate) core: Arc<Core>,
+    pub(crate) journal: Journal,
     prepared: Mutex<Prepared>,
     upkeep: Mutex<Upkeep>,
-    inflaters: Inflaters,
+    inflaters: Arc<Inflaters>,
+    /// What snapshots take with them.
+    pub(crate) source: Arc<Source>,
     settings: Settings,
     epoch: LeaderEpoch,
     /// Used and limit, as last looked at.
@@ -78,6 +82,8 @@ pub struct Stats {
     pub groups_len: usize,
     /// Bytes of memory that the tail takes.
     pub tail_len: usize,
+    /// Bytes of memory that rows take which scans have decoded, as [`Settings::decoded_len_max`] counts it.
+    pub decoded_len: usize,
     /// Entries of the readers' index, one for a batch or, where it has been thinned, for several.
     pub index_entries: usize,
     /// Partitions that somebody watches, counted once for each watch.
@@ -199,7 +205,8 @@ impl Store {
             (applied.topics.len(), applied.groups_cost(), index_entries)
         };
         let (tail_len, watched) = (core.tail.read().len(), core.waiters.len());
-        Stats { topics, groups_len, tail_len, index_entries, watched }
+        let decoded_len = self.inner.source.decoded.len();
+        Stats { topics, groups_len, tail_len, decoded_len, index_entries, watched }
     }
 
     /// The settings that the store was opened with.

@@ -20,6 +20,7 @@ use crate::ids::{LeaderEpoch, Timestamp};
 use crate::inflaters::Inflaters;
 use crate::observer::{Event, Observer};
 use crate::settings::{Durability, Settings};
+use crate::snapshot::{Decoded, Source};
 use crate::state::{IndexLimits, State};
 use crate::tail::Tail;
 use crate::watch::Waiters;
@@ -85,12 +86,20 @@ impl Store {
 
     fn assemble(parts: Parts, journal: Journal, has_writer: bool, now: Timestamp) -> Self {
         let Parts { core, prepared, settings, checkpoint, epoch } = parts;
+        let inflaters = Arc::new(Inflaters::default());
+        let source = Source {
+            core: Arc::clone(&core),
+            inflaters: Arc::clone(&inflaters),
+            inflated_len_max: settings.inflated_len_max,
+            decoded: Decoded::new(settings.decoded_len_max),
+        };
         let inner = Inner {
             core,
             journal,
             prepared: Mutex::new(prepared),
             upkeep: Mutex::new(Upkeep::new(checkpoint, now)),
-            inflaters: Inflaters::default(),
+            inflaters,
+            source: Arc::new(source),
             settings,
             epoch: LeaderEpoch::new(i32::try_from(epoch).unwrap_or(i32::MAX)),
             space: Mutex::new((0, 1)),
@@ -189,12 +198,8 @@ fn options_for(disk: &Arc<dyn Disk>, settings: &Settings, seed: u64) -> Result<O
 
 /// Three quarters of what is free, and what the log has already.
 fn default_limit(disk: &dyn Disk) -> std::io::Result<u64> {
-    let mut used = 0_u64;
-    for name in disk.list()? {
-        used = used.saturating_add(disk.open(&name)?.len()?);
-    }
     let free = disk.free_space()?;
-    Ok(used.saturating_add(free - free / 4))
+    Ok(Journal::len_on(disk)?.saturating_add(free - free / 4))
 }
 
 fn damaged(error: Malformed) -> OpenError {

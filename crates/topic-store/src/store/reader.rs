@@ -209,7 +209,7 @@ impl Found {
 }
 
 /// A batch that was carried to another file while it was looked for is found on looking again.
-pub(super) fn again_if_gone<T>(mut look: impl FnMut() -> Result<T, ReadError>) -> Result<T, ReadError> {
+pub(crate) fn again_if_gone<T>(mut look: impl FnMut() -> Result<T, ReadError>) -> Result<T, ReadError> {
     for _ in 1..LOOKS_MAX {
         match look() {
             Err(error) if error.kind() == ReadErrorKind::Gone => {}
