@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use crate::builder::Builder;
 use crate::context::{Context, Phase};
 use crate::error::ShutdownError;
+use crate::groups::{GroupDescription, GroupReader};
 use crate::observer::Event;
 use crate::settings::Settings;
 use crate::stats::Stats;
@@ -73,6 +74,19 @@ impl Broker {
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.parts.context.store
+    }
+
+    /// The consumer groups of a bucket, or of all: what [`GroupReader::groups`] tells.
+    #[must_use]
+    pub fn groups(&self, bucket: Option<&str>) -> Vec<GroupDescription> {
+        self.group_reader().groups(bucket)
+    }
+
+    /// Tells about consumer groups, also where the broker itself is not at hand.
+    #[must_use]
+    pub fn group_reader(&self) -> GroupReader {
+        let Context { groups, view, .. } = &*self.parts.context;
+        GroupReader::new(groups, Arc::clone(&view.bucket))
     }
 
     /// The cluster id by which clients know the view.

@@ -81,6 +81,7 @@ mod dispatch;
 mod error;
 mod fetch_session;
 mod group;
+mod groups;
 mod handler;
 mod observer;
 mod server;
@@ -90,9 +91,11 @@ mod stats;
 pub use broker::Broker;
 pub use builder::Builder;
 pub use error::{ShutdownError, StartError, StartErrorKind};
+pub use groups::{AssignedTopic, GroupDescription, GroupMember, GroupReader};
 pub use observer::{CloseReason, Event, Observer, TracingObserver};
 pub use settings::{
-    Durability, GroupSettings, LimitSettings, Settings, SettingsError, StorageSettings, TopicSettings,
+    Durability, GroupSettings, LimitSettings, Settings, SettingsError, SqlSettings, StorageSettings,
+    TopicSettings,
 };
 pub use stats::Stats;
 

@@ -193,13 +193,18 @@ impl Coordinator {
         self.peek(group, Group::describe)
     }
 
-    /// All groups by name, with their protocol type and state.
-    pub(crate) fn list(&self) -> Vec<(Arc<str>, String, GroupState)> {
+    /// The names of all groups, sorted.
+    pub(crate) fn names(&self) -> Vec<Arc<str>> {
         let mut names = self.store.groups(self.view);
         names.extend(self.cells.lock().keys().cloned());
         names.sort_unstable();
         names.dedup();
-        let listed = names.into_iter().filter_map(|name| {
+        names
+    }
+
+    /// All groups by name, with their protocol type and state.
+    pub(crate) fn list(&self) -> Vec<(Arc<str>, String, GroupState)> {
+        let listed = self.names().into_iter().filter_map(|name| {
             let (protocol_type, state) =
                 self.peek(&name, |group| (group.protocol_type().to_owned(), group.state()))?;
             Some((name, protocol_type, state))

@@ -15,6 +15,7 @@
 //! covers some generations in advance ([`GENERATIONS_AHEAD`]), and a rebalance that would use up what is durably
 //! covered waits.
 
+pub(crate) mod assignment;
 mod join;
 mod member;
 mod memory;

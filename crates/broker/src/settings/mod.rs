@@ -6,6 +6,7 @@
 
 mod error;
 mod groups;
+mod sql;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use serde::Deserialize;
 
 pub use self::error::SettingsError;
 pub use self::groups::GroupSettings;
+pub use self::sql::SqlSettings;
 use crate::connection::ConnectionLimits;
 
 /// Settings of a broker. Unknown keys are errors.
@@ -51,6 +53,8 @@ pub struct Settings {
     pub groups: GroupSettings,
     /// The log.
     pub storage: StorageSettings,
+    /// SQL over the topics, for the program that starts the broker.
+    pub sql: SqlSettings,
 }
 
 /// How topics come into being. What a topic keeps, and for how long, is chosen by its creator (`retention.ms`, by default
@@ -109,6 +113,8 @@ pub struct StorageSettings {
     pub size_limit: Option<u64>,
     /// Bytes of newest records kept in memory. Default 50 331 648, 48 MiB.
     pub tail_len_max: usize,
+    /// Bytes of rows that SQL has decoded, kept in memory for the next query of the same rows. Default 134 217 728, 128 MiB.
+    pub decoded_len_max: usize,
     /// Bytes of the index over the log in memory. Default 8 388 608, 8 MiB.
     pub index_len_max: usize,
     /// Pause between rounds of maintenance: checkpoints and reclaiming of files in each, retention every five minutes or
@@ -140,6 +146,7 @@ impl Default for Settings {
             limits: LimitSettings::default(),
             groups: GroupSettings::default(),
             storage: StorageSettings::default(),
+            sql: SqlSettings::default(),
         }
     }
 }
@@ -175,6 +182,7 @@ impl Default for StorageSettings {
             durability: Durability::Sync,
             size_limit: None,
             tail_len_max: store.tail_len_max,
+            decoded_len_max: store.decoded_len_max,
             index_len_max: store.index_len_max,
             maintenance_interval_ms: 1_000,
         }
@@ -253,6 +261,7 @@ impl Settings {
             "must be at least 1",
         )?;
         self.groups.check()?;
+        self.sql.check(&self.listen)?;
         let advertised = self.advertised.as_deref().map(HostPort::parse).transpose()?;
         Ok(Validated { settings: self.clone(), advertised })
     }
@@ -285,6 +294,7 @@ impl Validated {
         let Settings { topics, storage, .. } = &self.settings;
         kolumn_topic_store::Settings {
             tail_len_max: storage.tail_len_max,
+            decoded_len_max: storage.decoded_len_max,
             index_len_max: storage.index_len_max,
             size_limit: storage.size_limit,
             partitions_max: topics.partitions_max,

@@ -19,6 +19,7 @@ mod groups;
 mod groups_admin;
 mod groups_client;
 mod groups_offsets;
+mod groups_reader;
 mod groups_restart;
 mod groups_room;
 mod harness;
