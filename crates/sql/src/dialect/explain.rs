@@ -1,0 +1,149 @@
+//! `DataFusion`'s errors in our words.
+
+use std::error::Error;
+
+use datafusion::common::utils::datafusion_strsim::normalized_levenshtein;
+use datafusion::common::{Column, SchemaError};
+use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use super::{offset, parse};
+use crate::error::{QueryError, QueryErrorKind};
+
+/// See [`super::explain`].
+pub(super) fn explain(error: DataFusionError, text: &str) -> QueryError {
+    let Some((kind, message)) = explained(error.find_root(), text) else {
+        let error = QueryError::from(error);
+        // the words are `DataFusion`'s unless there is a cause, which is for us
+        return match error.source() {
+            None => QueryError::new(error.kind(), one_line(&error.to_string())),
+            Some(_) => error,
+        };
+    };
+    let mut message = one_line(&message);
+    if matches!(kind, QueryErrorKind::Syntax | QueryErrorKind::NotFound)
+        && parse::tokens(text).is_ok_and(|tokens| offset::ambiguous(&tokens))
+    {
+        message.push_str("; `offset` is a keyword: write \"offset\" in double quotes for the column");
+    }
+    QueryError::new(kind, message)
+}
+
+/// Kind and message of an error that the statement's text explains.
+fn explained(root: &DataFusionError, text: &str) -> Option<(QueryErrorKind, String)> {
+    use QueryErrorKind as Kind;
+    match root {
+        DataFusionError::SQL(error, _) => Some(match error.as_ref() {
+            ParserError::RecursionLimitExceeded => {
+                (Kind::Unsupported, "the statement is nested too deeply".to_owned())
+            }
+            ParserError::ParserError(message) | ParserError::TokenizerError(message) => {
+                (Kind::Syntax, place(message))
+            }
+        }),
+        DataFusionError::SchemaError(error, _) => match error.as_ref() {
+            SchemaError::FieldNotFound { field, valid_fields } => {
+                Some((Kind::NotFound, missing_column(field, valid_fields, text)))
+            }
+            SchemaError::AmbiguousReference { field } => {
+                let message =
+                    format!("column `{}` is in more than one table: name the table too", field.name);
+                Some((Kind::Syntax, message))
+            }
+            SchemaError::DuplicateQualifiedField { .. } | SchemaError::DuplicateUnqualifiedField { .. } => {
+                None
+            }
+        },
+        DataFusionError::Plan(message) => Some(planning(message, text)),
+        _ => None,
+    }
+}
+
+/// `… at Line: 1, Column: 8` in our words.
+fn place(message: &str) -> String {
+    message
+        .replace("Expected: ", "expected ")
+        .replace(", found: ", ", found ")
+        .replace(" at Line: ", " at line ")
+        .replace(", Column: ", ", column ")
+        .replace("found EOF", "found the end of the text")
+}
+
+fn planning(message: &str, text: &str) -> (QueryErrorKind, String) {
+    let missing = |what: &str, name: &str| {
+        (QueryErrorKind::NotFound, format!("{what} `{name}` does not exist{}", case_hint(name, text)))
+    };
+    if let Some(name) = between(message, "table '", "' not found") {
+        return missing("table", name);
+    }
+    if let Some(name) = between(message, "table function '", "' not found") {
+        return missing("table function", name);
+    }
+    if let Some(name) = message.strip_prefix("failed to resolve schema: ") {
+        return missing("schema", name);
+    }
+    if let Some(name) = message.strip_prefix("failed to resolve catalog: ") {
+        return missing("catalog", name);
+    }
+    if let Some(name) = between(message, "Invalid function '", "'") {
+        let similar = between(message, "Did you mean '", "'?")
+            .filter(|similar| normalized_levenshtein(similar, name) >= 0.5);
+        let hint = similar.map(|similar| format!(": did you mean `{similar}`?")).unwrap_or_default();
+        return (QueryErrorKind::NotFound, format!("function `{name}` does not exist{hint}"));
+    }
+    (QueryErrorKind::Syntax, message.to_owned())
+}
+
+fn missing_column(field: &Column, valid: &[Column], text: &str) -> String {
+    let name = &field.name;
+    let in_other_case = valid.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+    let similar = valid
+        .iter()
+        .map(|column| (normalized_levenshtein(&column.name, name), column))
+        .filter(|(similarity, _)| *similarity >= 0.5)
+        .max_by(|left, right| left.0.total_cmp(&right.0));
+    let hint = match (in_other_case, similar) {
+        (Some(column), _) => quoting_hint(&column.name),
+        (None, Some((_, column))) => format!(": did you mean `{}`?", column.name),
+        (None, None) => case_hint(name, text),
+    };
+    format!("column `{name}` does not exist{hint}")
+}
+
+/// A hint, if the name was written with capitals and without quotes.
+fn case_hint(name: &str, text: &str) -> String {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let tokens = parse::tokens(text).unwrap_or_default();
+    let written = tokens.iter().find_map(|token| match &token.token {
+        Token::Word(word)
+            if word.quote_style.is_none() && word.value != last && word.value.eq_ignore_ascii_case(last) =>
+        {
+            Some(word.value.as_str())
+        }
+        _ => None,
+    });
+    written.map(quoting_hint).unwrap_or_default()
+}
+
+fn quoting_hint(name: &str) -> String {
+    format!(": names without quotes are read in lower case, write \"{name}\" in double quotes")
+}
+
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(before)?;
+    rest.split_once(after).map(|(inside, _)| inside)
+}
+
+/// The first line, beginning in lower case unless with an abbreviation or a name in quotes.
+fn one_line(message: &str) -> String {
+    let line = message.lines().next().unwrap_or_default().trim().trim_end_matches('.');
+    let mut characters = line.chars();
+    match (characters.next(), characters.next()) {
+        (Some(first), Some(second)) if first.is_ascii_uppercase() && !second.is_ascii_uppercase() => {
+            let rest: String = line.chars().skip(1).collect();
+            format!("{}{rest}", first.to_ascii_lowercase())
+        }
+        _ => line.to_owned(),
+    }
+}

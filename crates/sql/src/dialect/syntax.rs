@@ -1,0 +1,109 @@
+//! Syntax of expressions that is rewritten before it is planned.
+//!
+//! A chain of `AND` or `OR` is parsed into a tree as deep as it is long; it is balanced, so that whatever recurses over it
+//! does so a few levels only. `SUBSTRING(… FROM …)`, `POSITION(… IN …)` and `OVERLAY(…)` are planned as calls of `DataFusion`'s own functions, which
+//! take text only; as plain calls they find those that take bytes too.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
+    Ident, ObjectName, Query, Value, VisitMut, VisitorMut,
+};
+
+/// Rewrites every expression of a query.
+pub(super) fn rewrite(query: &mut Query) {
+    let rewritten = query.visit(&mut Rewrite);
+    debug_assert!(rewritten.is_continue(), "nothing breaks off");
+}
+
+struct Rewrite;
+
+impl VisitorMut for Rewrite {
+    type Break = ();
+
+    // before what is inside of it is visited, which recurses
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        balance(expr);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Some(call) = plain_call(expr) {
+            *expr = call;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Balances a chain of one of the two associative operators, if the expression is one.
+fn balance(expr: &mut Expr) {
+    let Expr::BinaryOp { op: op @ (BinaryOperator::And | BinaryOperator::Or), .. } = expr else {
+        return;
+    };
+    let op = op.clone();
+    let mut operands = Vec::new();
+    let mut rest = std::mem::replace(expr, Expr::value(Value::Null));
+    // the parser's chains lean to the left
+    loop {
+        match rest {
+            Expr::BinaryOp { left, op: next, right } if next == op => {
+                operands.push(*right);
+                rest = *left;
+            }
+            first => {
+                operands.push(first);
+                break;
+            }
+        }
+    }
+    operands.reverse();
+    while operands.len() > 1 {
+        let mut pairs = Vec::with_capacity(operands.len().div_ceil(2));
+        let mut operands_left = operands.into_iter();
+        while let Some(left) = operands_left.next() {
+            pairs.push(match operands_left.next() {
+                Some(right) => {
+                    Expr::BinaryOp { left: Box::new(left), op: op.clone(), right: Box::new(right) }
+                }
+                None => left,
+            });
+        }
+        operands = pairs;
+    }
+    if let Some(balanced) = operands.pop() {
+        *expr = balanced;
+    }
+}
+
+fn plain_call(expr: &Expr) -> Option<Expr> {
+    let (name, arguments) = match expr {
+        Expr::Substring { expr, substring_from: Some(from), substring_for: length, .. } => {
+            ("substr", vec![Some(expr), Some(from), length.as_ref()])
+        }
+        Expr::Position { expr, r#in } => ("strpos", vec![Some(r#in), Some(expr)]),
+        Expr::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+            ("overlay", vec![Some(expr), Some(overlay_what), Some(overlay_from), overlay_for.as_ref()])
+        }
+        _ => return None,
+    };
+    let arguments = arguments
+        .into_iter()
+        .flatten()
+        .map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument.as_ref().clone())))
+        .collect();
+    Some(Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: arguments,
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    }))
+}

@@ -1,0 +1,18 @@
+//! The behaviours of the crate, one module each, in one binary.
+
+#![cfg(test)]
+
+mod ask;
+mod dialect;
+#[cfg(feature = "flight")]
+mod flight;
+mod large;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod pushdown;
+mod running;
+#[cfg(feature = "flight")]
+mod shell;
+mod statements;
+mod support;
+mod system;
