@@ -1,67 +1,38 @@
 //! A Kafka-protocol broker as a program: flags and a TOML file become settings, signals become an orderly stop.
 //!
 //! ```sh
-//! broker                               # 127.0.0.1:9092, data in ./kolumn-data
+//! broker                               # 127.0.0.1:9092, SQL on 127.0.0.1:8815, data in ./kolumn-data
 //! broker --config broker.toml          # flags win over the file
 //! broker check --config broker.toml    # validates the file and exits
+//! broker sql 'SELECT * FROM greetings' # asks the running broker
 //! ```
 #![forbid(unsafe_code)]
 
-use std::{
-    fmt,
-    io::{IsTerminal as _, Write as _},
-    net::{Ipv4Addr, SocketAddr},
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+mod arguments;
+#[cfg_attr(not(feature = "sql"), path = "no_sql.rs")]
+mod sql;
 
-use clap::{Parser, Subcommand};
+use std::fmt;
+use std::io::{IsTerminal as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::ExitCode;
+
+use clap::Parser as _;
 use kolumn_broker::{Broker, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
-/// A Kafka-protocol event broker whose acknowledged records are on the disk.
-#[derive(Debug, Parser)]
-#[command(name = "broker", version)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Option<Command>,
-    #[command(flatten)]
-    flags: Flags,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Checks the settings without touching disk or network.
-    Check,
-}
-
-#[derive(Debug, clap::Args)]
-struct Flags {
-    /// Settings as TOML; unknown keys are errors.
-    #[arg(long, global = true, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Addresses to listen on [default: 127.0.0.1:9092].
-    #[arg(long, global = true, value_name = "ADDRESS:PORT", value_delimiter = ',')]
-    listen: Vec<SocketAddr>,
-    /// What clients are told to connect to, if it is not the address that they used.
-    #[arg(long, global = true, value_name = "HOST:PORT")]
-    advertised: Option<String>,
-    /// Where the log lives [default: ./kolumn-data].
-    #[arg(long, global = true, value_name = "FOLDER")]
-    data_dir: Option<PathBuf>,
-    /// The bucket whose topics are served [default: kafka].
-    #[arg(long, global = true, value_name = "BUCKET")]
-    view: Option<String>,
-}
+use crate::arguments::{Arguments, Command};
+use crate::sql::Servers;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let outcome = settings(arguments.flags).and_then(|settings| match arguments.command {
+    let outcome = arguments.flags.settings().and_then(|settings| match arguments.command {
         Some(Command::Check) => {
             say("the settings are valid");
             Ok(())
         }
+        Some(Command::Sql(query)) => sql::ask(&query, &settings),
         None => run(settings),
     });
     match outcome {
@@ -72,29 +43,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// The file's settings, then the flags over them.
-fn settings(flags: Flags) -> Result<Settings, String> {
-    let mut settings = match &flags.config {
-        Some(file) => read(file)?,
-        None => Settings::default(),
-    };
-    if !flags.listen.is_empty() {
-        settings.listen = flags.listen;
-    }
-    if flags.advertised.is_some() {
-        settings.advertised = flags.advertised;
-    }
-    settings.data_dir = flags.data_dir.unwrap_or(settings.data_dir);
-    settings.view = flags.view.unwrap_or(settings.view);
-    settings.validate().map_err(|error| format!("settings: {error}"))?;
-    Ok(settings)
-}
-
-fn read(file: &Path) -> Result<Settings, String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    Settings::from_toml(&text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 fn run(settings: Settings) -> Result<(), String> {
@@ -115,31 +63,51 @@ async fn serve(settings: Settings) -> Result<(), String> {
     let mut interrupted = signal(SignalKind::interrupt()).map_err(|error| format!("signals: {error}"))?;
     let shown = settings.clone();
     let broker = Broker::from_settings(settings).start().await.map_err(|error| describe(&error))?;
-    welcome(&shown, &broker);
-    tokio::select! {
-        _ = terminated.recv() => {}
-        _ = interrupted.recv() => {}
-    }
-    say("stopping");
+    let servers = Servers::start(&shown, &broker).await;
+    let served = match servers {
+        Ok(servers) => {
+            welcome(&shown, &broker, &servers);
+            tokio::select! {
+                _ = terminated.recv() => {}
+                _ = interrupted.recv() => {}
+            }
+            say("stopping");
+            servers.stop().await;
+            Ok(())
+        }
+        Err(message) => Err(message),
+    };
     broker.shutdown().await.map_err(|error| describe(&error))?;
+    served?;
     say("stopped");
     Ok(())
 }
 
-fn welcome(settings: &Settings, broker: &Broker) {
+fn welcome(settings: &Settings, broker: &Broker, servers: &Servers) {
     let data = std::path::absolute(&settings.data_dir).unwrap_or_else(|_| settings.data_dir.clone());
     for address in broker.local_addrs() {
         say(format_args!("ready on {address} (view `{}`), data in {}", settings.view, data.display()));
     }
+    for line in servers.places() {
+        say(line);
+    }
     if settings.topics.auto_create {
-        let mut address = broker.local_addr();
-        if address.ip().is_unspecified() {
-            address.set_ip(Ipv4Addr::LOCALHOST.into());
-        }
+        let address = reachable(broker.local_addr());
         say(format_args!("try:  echo hello | kcat -b {address} -t greetings -P"));
         say(format_args!("      kcat -b {address} -t greetings -C -e"));
+        if let Some(line) = servers.example() {
+            say(format_args!("      {line}"));
+        }
     }
     say("stop with Ctrl-C");
+}
+
+/// The address by which a listener is reached from this machine.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    address
 }
 
 /// A line on standard output, if anybody reads it: a broker must not end because nobody does.
@@ -166,31 +134,4 @@ fn describe(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-
-    #[test]
-    fn the_settings_in_the_readme_are_the_defaults() {
-        let readme = include_str!("../README.md");
-        let text = readme
-            .split("```toml")
-            .nth(1)
-            .and_then(|rest| rest.split("```").next())
-            .expect("a block of TOML");
-        assert_eq!(Settings::from_toml(text).expect("valid"), Settings::default());
-    }
-
-    #[test]
-    fn flags_win_over_defaults_and_the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
-        let arguments =
-            Arguments::parse_from(["broker", "check", "--listen", "127.0.0.1:1,127.0.0.1:2", "--view", "v"]);
-        let settings = settings(arguments.flags).expect("valid");
-        assert_eq!((settings.listen.len(), settings.view.as_str()), (2, "v"));
-    }
 }
