@@ -65,61 +65,97 @@ pub(crate) struct Batch {
 ///
 /// The values do not compress and differ, keys are null, there are no headers and no producer.
 pub(crate) fn build(value_len: usize, len_max: usize, timestamp: i64) -> Batch {
-    let mut bytes = Vec::with_capacity(len_max.max(HEADER_LEN + value_len + 32));
-    bytes.resize(HEADER_LEN, 0);
+    let mut builder = Builder::with_capacity(len_max.max(HEADER_LEN + value_len + 32), timestamp);
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
     let mut value = vec![0; value_len];
-    let mut count = 0_i32;
     loop {
         noise.fill(&mut value);
-        let record = record(&value, count);
-        if count > 0 && bytes.len() + record.len() > len_max {
-            break;
+        let full = builder.bytes.len();
+        builder.push(timestamp, None, &value);
+        if builder.count > 1 && builder.bytes.len() > len_max {
+            builder.bytes.truncate(full);
+            builder.count -= 1;
+            return builder.finish();
         }
-        bytes.bytes(&record);
-        count += 1;
     }
-    let mut header = Vec::with_capacity(HEADER_LEN);
-    header.int16(0);
-    header.int32(count - 1);
-    header.int64(timestamp);
-    header.int64(timestamp);
-    header.int64(-1);
-    header.int16(-1);
-    header.int32(-1);
-    header.int32(count);
-    let records = bytes.split_off(HEADER_LEN);
-    let counted: Vec<u8> = [header, records].concat();
-    bytes.clear();
-    bytes.int64(0);
-    bytes.count(counted.len() + 9);
-    bytes.int32(-1);
-    bytes.int8(2);
-    bytes.bytes(&crc32c(&counted).to_be_bytes());
-    bytes.bytes(&counted);
-    Batch { bytes, count }
+}
+
+/// Gathers records into a batch without a producer, without headers and without compression.
+#[derive(Debug)]
+pub(crate) struct Builder {
+    bytes: Vec<u8>,
+    base_timestamp: i64,
+    max_timestamp: i64,
+    count: i32,
+    /// One record's body, kept for the next one's.
+    body: Vec<u8>,
+}
+
+impl Builder {
+    /// Timestamps are written as differences to `base_timestamp`.
+    pub(crate) fn with_capacity(len: usize, base_timestamp: i64) -> Self {
+        let mut bytes = Vec::with_capacity(len);
+        bytes.resize(HEADER_LEN, 0);
+        Self { bytes, base_timestamp, max_timestamp: base_timestamp, count: 0, body: Vec::new() }
+    }
+
+    /// `RECORD => length attributes:INT8 timestamp_delta offset_delta key_length key value_length value headers:0`,
+    /// the integers without a type being zigzag varints; no key has the length -1.
+    pub(crate) fn push(&mut self, timestamp: i64, key: Option<&[u8]>, value: &[u8]) {
+        let body = &mut self.body;
+        body.clear();
+        body.int8(0);
+        varint(body, timestamp - self.base_timestamp);
+        varint(body, i64::from(self.count));
+        varint(body, key.map_or(-1, len));
+        body.bytes(key.unwrap_or_default());
+        varint(body, len(value));
+        body.bytes(value);
+        varint(body, 0);
+        varint(&mut self.bytes, len(body));
+        self.bytes.bytes(body);
+        self.max_timestamp = self.max_timestamp.max(timestamp);
+        self.count += 1;
+    }
+
+    /// Writes the header in front of the records.
+    pub(crate) fn finish(mut self) -> Batch {
+        let mut counted = Vec::with_capacity(HEADER_LEN);
+        counted.int16(0);
+        counted.int32(self.count - 1);
+        counted.int64(self.base_timestamp);
+        counted.int64(self.max_timestamp);
+        counted.int64(-1);
+        counted.int16(-1);
+        counted.int32(-1);
+        counted.int32(self.count);
+        let mut head = Vec::with_capacity(HEADER_LEN);
+        head.int64(0);
+        head.count(self.bytes.len() - LENGTH_END);
+        head.int32(-1);
+        head.int8(2);
+        put_at(&mut self.bytes, head.len() + 4, &counted);
+        let sum = crc32c(self.bytes.get(head.len() + 4..).unwrap_or_default());
+        head.bytes(&sum.to_be_bytes());
+        put_at(&mut self.bytes, 0, &head);
+        Batch { bytes: self.bytes, count: self.count }
+    }
+}
+
+fn put_at(bytes: &mut [u8], at: usize, what: &[u8]) {
+    for (to, from) in bytes.iter_mut().skip(at).zip(what) {
+        *to = *from;
+    }
+}
+
+fn len(bytes: &[u8]) -> i64 {
+    i64::try_from(bytes.len()).unwrap_or(i64::MAX)
 }
 
 /// CRC-32C, the checksum of a batch from its attributes on.
 pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
     let sum = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes);
     u32::try_from(sum).unwrap_or_default()
-}
-
-/// `RECORD => length attributes:INT8 timestamp_delta offset_delta key_length:-1 value_length value headers:0`,
-/// the integers without a type being zigzag varints.
-fn record(value: &[u8], offset_delta: i32) -> Vec<u8> {
-    let mut body = vec![0];
-    varint(&mut body, 0);
-    varint(&mut body, i64::from(offset_delta));
-    varint(&mut body, -1);
-    varint(&mut body, i64::try_from(value.len()).unwrap_or(i64::MAX));
-    body.bytes(value);
-    varint(&mut body, 0);
-    let mut record = Vec::with_capacity(body.len() + 5);
-    varint(&mut record, i64::try_from(body.len()).unwrap_or(i64::MAX));
-    record.bytes(&body);
-    record
 }
 
 fn varint(out: &mut Vec<u8>, value: i64) {
@@ -184,6 +220,23 @@ mod tests {
             seen += 1;
         }
         assert_eq!(seen, batch.count);
+    }
+
+    #[test]
+    fn keys_values_and_times_are_where_readers_look_for_them() {
+        let mut builder = Builder::with_capacity(0, 1000);
+        builder.push(1000, Some(b"k"), b"v");
+        builder.push(1063, None, b"");
+        builder.push(999, Some(b""), b"w");
+        let batch = builder.finish();
+        assert_eq!(batch.bytes[27..43], [1000_i64.to_be_bytes(), 1063_i64.to_be_bytes()].concat());
+        let records = [
+            &[16, 0, 0, 0, 2, b'k', 2, b'v', 0][..],
+            &[12, 0, 126, 2, 1, 0, 0],
+            &[14, 0, 1, 4, 0, 2, b'w', 0],
+        ];
+        let expected: Vec<u8> = records.into_iter().flatten().copied().collect();
+        assert_eq!(batch.bytes[HEADER_LEN..], expected);
     }
 
     #[test]

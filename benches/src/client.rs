@@ -54,15 +54,24 @@ impl Connection {
         receive(&mut self.stream, &mut self.response)
     }
 
-    /// Creates the topic unless it exists.
-    pub(crate) fn create_topic(&mut self, topic: &str, partitions: i32) -> io::Result<()> {
+    /// Creates the topic with these settings unless it exists.
+    pub(crate) fn create_topic(
+        &mut self,
+        topic: &str,
+        partitions: i32,
+        settings: &[(&str, &str)],
+    ) -> io::Result<()> {
         let mut request = header(key::CREATE_TOPICS, version::CREATE_TOPICS);
         request.int32(1);
         request.string(topic);
         request.int32(partitions);
         request.int16(1);
         request.int32(0);
-        request.int32(0);
+        request.count(settings.len());
+        for (name, value) in settings {
+            request.string(name);
+            request.string(value);
+        }
         request.int32(TIMEOUT_MS);
         request.int8(0);
         let mut response = self.call(&framed(&request))?;

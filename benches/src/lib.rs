@@ -1,11 +1,11 @@
-//! The system benchmark: how near is the broker to what this machine can do at all?
+//! The benchmarks: how near is the broker to what this machine can do at all, and its SQL to the best of its rivals?
 //!
 //! An absolute number says little on a shared virtual machine, where the same program is twice as fast an
 //! hour later. So everything here is a *ratio inside one interleaved run*: the broker, a rival that does
 //! almost nothing, and the bare machine are measured in turns, several rounds, and the tables show medians
 //! of the rounds' ratios with their range.
 //!
-//! # The four programs
+//! # The system benchmark's programs
 //!
 //! | program | is |
 //! | --- | --- |
@@ -17,6 +17,16 @@
 //! The first three print one line of JSON and are useful alone; the driver starts them as processes of
 //! their own, so that a broker's CPU time and memory are read from `/proc/PID`, not estimated.
 //!
+//! # The SQL benchmark's
+//!
+//! | program | is |
+//! | --- | --- |
+//! | [`sql`] | the driver: gives all sides the same rows, asks them the same statements in turns, compares answers and times |
+//! | [`sql_engine`] | SQL without a network: a store and an engine in one process, with as much memory as it is told to use |
+//! | `sql/rival.py` | `DataFusion` and `DuckDB` on Parquet files, and the broker through ADBC |
+//!
+//! The driver and its sides exchange lines of JSON; each side reads its own clock, around the statement alone.
+//!
 //! # What keeps a run honest
 //!
 //! - The null broker reaches 0.6 of the loopback stream of the same round, or the run is void: a slow rival
@@ -26,6 +36,7 @@
 //! - Acknowledgement latency counts from the *intended* time of sending, so a stalled broker cannot slow
 //!   down the clock that measures it; the client sleeps and never spins.
 //! - An error code in any response ends the run. A rate with errors in it is no rate.
+//! - All sides of the SQL benchmark give the same answers in each round, or the run ends.
 //! - A drain checks that the batches' offsets follow each other without a gap.
 //!
 //! # It is not
@@ -58,7 +69,8 @@
 //!
 //! `wire` and `batch` are the hand parser and the batch format; `null_broker` uses them to answer, `client`
 //! and `blaster` to ask. `calibrate` needs neither. `system` puts all together; `process` is its reader of
-//! `/proc`, `report` its arithmetic.
+//! `/proc`, `report` its arithmetic. Of the SQL benchmark, `sql::rows` and `sql::query` are what is given and asked, `ask` is
+//! how, and `engine` answers.
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -70,20 +82,25 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+mod ask;
 mod batch;
 mod blaster;
 mod calibrate;
 mod client;
 mod clock;
+mod engine;
 mod histogram;
 mod null_broker;
 mod process;
+mod sql;
 mod system;
 mod wire;
 
 pub use blaster::blaster;
 pub use calibrate::calibrate;
+pub use engine::sql_engine;
 pub use null_broker::{NullBroker, null_broker};
+pub use sql::sql;
 pub use system::system;
 
 /// Runs one of the programs with this process' arguments and standard output.

@@ -55,9 +55,7 @@ impl Server {
 
     /// What the process has used so far.
     pub(crate) fn usage(&self) -> io::Result<Usage> {
-        let read = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.child.id()));
-        Usage::parse(&read("stat")?, &read("status")?, &read("io")?)
-            .ok_or_else(|| io::Error::other("/proc is not as expected"))
+        Usage::of(self.child.id())
     }
 
     /// Asks the process to stop and waits for it; whether it did so in time and without an error.
@@ -100,6 +98,13 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
+    /// Of the process with this id.
+    pub(crate) fn of(id: u32) -> io::Result<Self> {
+        let read = |name: &str| fs::read_to_string(format!("/proc/{id}/{name}"));
+        Self::parse(&read("stat")?, &read("status")?, &read("io")?)
+            .ok_or_else(|| io::Error::other("/proc is not as expected"))
+    }
+
     fn parse(stat: &str, status: &str, io: &str) -> Option<Self> {
         Some(Self {
             cpu: ticks(stat)?,
@@ -159,8 +164,7 @@ mod tests {
 
     #[test]
     fn this_process_has_counters() {
-        let read = |name: &str| fs::read_to_string(format!("/proc/self/{name}")).unwrap();
-        let usage = Usage::parse(&read("stat"), &read("status"), &read("io")).unwrap();
+        let usage = Usage::of(std::process::id()).unwrap();
         assert!(usage.resident > 0 && usage.resident_max >= usage.resident);
     }
 }

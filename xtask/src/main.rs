@@ -6,7 +6,7 @@
 //! | `tidy` | checks what no compiler checks: arrows between crates, file headers, licences, documents |
 //! | `test [--long] [--only STEP]…` | everything: format, lints, tests, docs, features, fuzz targets, foreign clients |
 //! | `suites [--only SUITE]… [--test NAME]…` | test suites of foreign clients, each test compared with its line in `tests/suites` |
-//! | `bench system […]` | builds the system benchmark in the release profile and runs it |
+//! | `bench <system \| sql> […]` | builds the benchmarks in the release profile and runs one of them |
 #![forbid(unsafe_code)]
 #![expect(
     clippy::print_stdout,
@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         ["test", options @ ..] => test::run(options),
         ["suites", options @ ..] => suites::run(options),
         ["bench", "system", options @ ..] => bench::system(options),
+        ["bench", "sql", options @ ..] => bench::sql(options),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {
@@ -49,4 +50,4 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "usage: cargo xtask <codegen [--check] | tidy | test [--long] [--only STEP]... | suites [--only SUITE]... [--test NAME]... | bench system [OPTION]...>";
+const USAGE: &str = "usage: cargo xtask <codegen [--check] | tidy | test [--long] [--only STEP]... | suites [--only SUITE]... [--test NAME]... | bench <system | sql> [OPTION]...>";

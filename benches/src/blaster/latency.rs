@@ -17,7 +17,7 @@ pub(super) fn run(arguments: &Latency) -> io::Result<Outcome> {
     let warm_up = seconds("--warm-up", arguments.warm_up)?;
     let topic = &arguments.target.topic;
     let mut connection = Connection::open(arguments.target.broker)?;
-    connection.create_topic(topic, 1)?;
+    connection.create_topic(topic, 1, &[])?;
     let value_len = usize::try_from(arguments.record_bytes).unwrap_or(usize::MAX);
     let batch = batch::build(value_len, 0, clock::unix_millis());
     let request = client::produce_request(topic, 0, -1, &batch.bytes);

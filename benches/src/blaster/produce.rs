@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &Produce) -> io::Result<Outcome> {
     };
     let topic = &arguments.target.topic;
     let mut connection = Connection::open(arguments.target.broker)?;
-    connection.create_topic(topic, arguments.connections)?;
+    connection.create_topic(topic, arguments.connections, &[])?;
     let batch = batch::build(size(arguments.record_bytes), size(arguments.batch_bytes), clock::unix_millis());
     let mut lanes = Vec::new();
     for partition in 0..arguments.connections {

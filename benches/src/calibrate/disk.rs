@@ -151,13 +151,13 @@ fn open(path: &Path, flags: i32) -> io::Result<File> {
 }
 
 /// A MiB at an aligned address: more is allocated, and the aligned part is used.
-struct Block {
+pub(crate) struct Block {
     allocated: Vec<u8>,
     from: usize,
 }
 
 impl Block {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let allocated = vec![3; MIB + ALIGNMENT];
         let from = allocated.as_ptr().align_offset(ALIGNMENT);
         Self { allocated, from }
@@ -167,7 +167,7 @@ impl Block {
         self.allocated.get(self.from..self.from + MIB).ok_or_else(truncated)
     }
 
-    fn bytes_mut(&mut self) -> io::Result<&mut [u8]> {
+    pub(crate) fn bytes_mut(&mut self) -> io::Result<&mut [u8]> {
         self.allocated.get_mut(self.from..self.from + MIB).ok_or_else(truncated)
     }
 }

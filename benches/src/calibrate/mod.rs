@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::clock;
 use crate::histogram::Percentiles;
 
+pub(crate) use disk::Block;
+
 /// Measures what this machine can do without a broker and prints it as JSON.
 #[derive(Debug, Parser)]
 #[command(name = "calibrate")]
@@ -97,7 +99,8 @@ fn run(arguments: &Arguments, duration: Duration) -> io::Result<Calibration> {
     })
 }
 
-fn memory_copy(duration: Duration) -> f64 {
+/// Copies 1 MiB again and again on one core; in GB/s.
+pub(crate) fn memory_copy(duration: Duration) -> f64 {
     let from = vec![1_u8; MIB];
     let mut to = vec![0_u8; MIB];
     let (start, cpu) = (clock::now(), clock::thread_cpu());

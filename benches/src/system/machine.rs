@@ -6,12 +6,12 @@ use std::process::Command;
 
 /// A description of machine, disk and commit, as far as they can be found out.
 #[derive(Debug)]
-pub(super) struct Machine {
-    pub(super) rows: Vec<(&'static str, String)>,
+pub(crate) struct Machine {
+    pub(crate) rows: Vec<(&'static str, String)>,
 }
 
 impl Machine {
-    pub(super) fn describe(dir: &Path) -> Self {
+    pub(crate) fn describe(dir: &Path) -> Self {
         let cores =
             std::thread::available_parallelism().map_or_else(|_| UNKNOWN.into(), |cores| cores.to_string());
         let rows = vec![
@@ -28,7 +28,7 @@ impl Machine {
 }
 
 /// The load average of this moment.
-pub(super) fn load_average() -> String {
+pub(crate) fn load_average() -> String {
     read("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(" ")
 }
 

@@ -12,9 +12,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
-use machine::Machine;
 use round::{Plan, Round};
 use summary::Summary;
+
+pub(crate) use machine::{Machine, load_average};
+pub(crate) use report::{figure, line};
+pub(crate) use summary::Spread;
 
 /// Compares a broker with the null broker and the machine, and prints Markdown.
 #[derive(Debug, Parser)]
@@ -23,8 +26,8 @@ struct Arguments {
     /// The broker's program.
     #[arg(default_value = "target/release/broker")]
     broker: PathBuf,
-    /// An argument of the broker, in place of the defaults `--listen {address} --data-dir {dir}`; may be
-    /// given several times, and `{address}` and `{dir}` are replaced.
+    /// An argument of the broker, in place of the defaults `--listen {address} --data-dir {dir} --sql none`;
+    /// may be given several times, and `{address}` and `{dir}` are replaced.
     #[arg(long = "broker-arg", allow_hyphen_values = true)]
     broker_args: Vec<String>,
     /// A directory on the disk to measure; what is made in it is removed again.
@@ -57,7 +60,7 @@ pub fn system(arguments: &[OsString], out: &mut dyn Write) -> io::Result<()> {
     let plan = Plan {
         broker: arguments.broker,
         broker_args: if arguments.broker_args.is_empty() {
-            ["--listen", "{address}", "--data-dir", "{dir}"].map(Into::into).to_vec()
+            ["--listen", "{address}", "--data-dir", "{dir}", "--sql", "none"].map(Into::into).to_vec()
         } else {
             arguments.broker_args
         },

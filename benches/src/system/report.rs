@@ -173,7 +173,8 @@ fn calibration(text: &mut String, rounds: &[&Round]) {
     );
 }
 
-fn figure(spread: Option<Spread>) -> String {
+/// Median and range, with the digits that mean something.
+pub(crate) fn figure(spread: Option<Spread>) -> String {
     match spread {
         None => "–".into(),
         Some(Spread { median, min, max }) if (max - min).abs() < f64::EPSILON => digits(median),
@@ -191,7 +192,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-fn line(text: &mut String, line: &str) {
+pub(crate) fn line(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
 }

@@ -5,15 +5,15 @@ use crate::calibrate::Calibration;
 
 /// Median and range of what the rounds gave.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
 }
 
 impl Spread {
     /// `None` of nothing.
-    pub(super) fn new(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(crate) fn new(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         let (min, max) = (*sorted.first()?, *sorted.last()?);
