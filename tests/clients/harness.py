@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Iterator
+from typing import Callable, Iterator
 
 START_SECONDS_MAX = 30.0
 STOP_SECONDS_MAX = 30.0
@@ -33,6 +33,14 @@ def check(holds: bool, sentence: str, detail: object = "") -> None:
 def passed(sentence: str) -> None:
     """One line for one thing that was seen to hold."""
     print(f"ok: {sentence}", flush=True)
+
+
+def wait_until(holds: Callable[[], bool], sentence: str, seconds: float = 60.0) -> None:
+    """Ends the program unless something holds in time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        check(time.monotonic() < deadline, sentence, f"not within {seconds} s")
+        time.sleep(0.01)
 
 
 def arguments(description: str, given: bool = False) -> argparse.ArgumentParser:
@@ -76,13 +84,15 @@ def files_allowed(count: int) -> None:
 
 
 class Broker:
-    """A broker process on one data folder; it may be started, stopped and killed many times."""
+    """A broker process on one data folder; it may be started, stopped and killed many times. It answers SQL with `sql`."""
 
-    def __init__(self, program: pathlib.Path, folder: pathlib.Path, settings: str = "") -> None:
+    def __init__(self, program: pathlib.Path, folder: pathlib.Path, settings: str = "", sql: bool = False) -> None:
         self.program = program
         self.folder = folder
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
+        self.sql_port = free_port() if sql else None
+        self.postgres_port = free_port() if sql else None
         self.settings = settings
         self.process: subprocess.Popen | None = None
         self.log = open(folder / "broker.log", "ab")
@@ -90,6 +100,10 @@ class Broker:
     def command(self) -> list[str]:
         """The command line; what flags cannot say is in a settings file."""
         words = [str(self.program), "--listen", self.address, "--data-dir", str(self.folder / "data")]
+        if self.sql_port is None:
+            words += ["--sql", "none"]
+        else:
+            words += ["--sql", f"127.0.0.1:{self.sql_port}", "--postgres", f"127.0.0.1:{self.postgres_port}"]
         if self.settings:
             file = self.folder / "broker.toml"
             file.write_text(self.settings)
@@ -106,11 +120,14 @@ class Broker:
         """Starts the process and waits until it accepts connections; the seconds that took."""
         began = time.monotonic()
         self.spawn(prefix)
+        ports = [port for port in (self.port, self.sql_port, self.postgres_port) if port is not None]
         while time.monotonic() - began < START_SECONDS_MAX:
             check(self.process.poll() is None, "the broker starts", self.tail())
             with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return time.monotonic() - began
+                socket.create_connection(("127.0.0.1", ports[0]), timeout=1).close()
+                ports.pop(0)
+                if not ports:
+                    return time.monotonic() - began
             time.sleep(0.001)
         raise Failed(f"the broker listens within {START_SECONDS_MAX} s: {self.tail()}")
 
@@ -160,9 +177,9 @@ class Broker:
 
 
 @contextlib.contextmanager
-def running(program: pathlib.Path, folder: pathlib.Path, settings: str = "") -> Iterator[Broker]:
+def running(program: pathlib.Path, folder: pathlib.Path, settings: str = "", sql: bool = False) -> Iterator[Broker]:
     """A broker that runs inside the `with` block and is killed at its end if it was not stopped."""
-    broker = Broker(program, folder, settings)
+    broker = Broker(program, folder, settings, sql)
     broker.start()
     try:
         yield broker

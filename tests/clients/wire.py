@@ -15,6 +15,7 @@ import crc32c
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, OFFSET_FETCH, API_VERSIONS, CREATE_TOPICS = 0, 1, 2, 3, 9, 18, 19
 CODECS = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+Headers = tuple[tuple[str, bytes | None], ...]
 BATCH_HEADER = struct.Struct(">qiibIhiqqqhii")
 
 
@@ -43,19 +44,28 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-def record(delta: int, key: bytes | None, value: bytes) -> bytes:
-    """One record without headers, at the batch's base timestamp."""
-    shown_key = varint(-1) if key is None else varint(len(key)) + key
-    body = b"\x00" + varint(0) + varint(delta) + shown_key + varint(len(value)) + value + varint(0)
+def sized(value: bytes | None) -> bytes:
+    """Bytes with their length before them, as records have them; -1 for null."""
+    return varint(-1) if value is None else varint(len(value)) + value
+
+
+def record(delta: int, key: bytes | None, value: bytes | None, headers: Headers = ()) -> bytes:
+    """One record at the batch's base timestamp."""
+    body = b"\x00" + varint(0) + varint(delta) + sized(key) + sized(value) + varint(len(headers))
+    body += b"".join(sized(name.encode()) + sized(content) for name, content in headers)
     return varint(len(body)) + body
 
 
 def batch(values: list[bytes], timestamp_ms: int | None = None) -> bytes:
     """An uncompressed batch of magic 2 without a producer id."""
     timestamp_ms = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
-    payload = b"".join(record(delta, None, value) for delta, value in enumerate(values))
-    last = len(values) - 1
-    checked = struct.pack(">hiqqqhii", 0, last, timestamp_ms, timestamp_ms, -1, -1, -1, len(values)) + payload
+    return batch_of([record(delta, None, value) for delta, value in enumerate(values)], timestamp_ms)
+
+
+def batch_of(records: list[bytes], timestamp_ms: int) -> bytes:
+    """The same of records that are encoded already; -1 for no timestamp."""
+    last, payload = len(records) - 1, b"".join(records)
+    checked = struct.pack(">hiqqqhii", 0, last, timestamp_ms, timestamp_ms, -1, -1, -1, len(records)) + payload
     return struct.pack(">qiibI", 0, 9 + len(checked), -1, 2, crc32c.crc32c(checked)) + checked
 
 

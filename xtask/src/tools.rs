@@ -16,12 +16,18 @@ pub(crate) fn debian(programs: &[&str]) -> Result<(), String> {
     if missing.is_empty() {
         return Ok(());
     }
+    let packages = missing.iter().map(|program| package_of(program));
     shell::run(apt().args(["update", "-qq"]))?;
-    shell::run(apt().args(["install", "-qq", "--yes", "--no-install-recommends"]).args(&missing))?;
+    shell::run(apt().args(["install", "-qq", "--yes", "--no-install-recommends"]).args(packages))?;
     match missing.iter().find(|program| !shell::exists(program)) {
         None => Ok(()),
-        Some(program) => Err(format!("`{program}` is still missing after apt-get installed it")),
+        Some(program) => Err(format!("`{program}` is still missing after apt-get installed its package")),
     }
+}
+
+/// The package that has a program; most are named after it.
+fn package_of(program: &str) -> &str {
+    PACKAGES.iter().find(|(named, _)| *named == program).map_or(program, |(_, package)| package)
 }
 
 /// A Python with kafka-python and its codecs, in a virtual environment of its own. Returns the interpreter.
@@ -84,6 +90,14 @@ pub(crate) fn apt() -> Command {
     command
 }
 
+/// Programs whose packages have other names.
+const PACKAGES: &[(&str, &str)] = &[
+    ("go", "golang-go"),
+    ("node", "nodejs"),
+    ("javac", "default-jdk-headless"),
+    ("mvn", "maven"),
+    ("psql", "postgresql-client"),
+];
 const PYTHON_PACKAGES: &[&str] = &[
     "kafka-python==3.0.12",
     "crc32c==2.9.post0",

@@ -19,7 +19,7 @@ pub(crate) fn folder(workspace: &Workspace) -> PathBuf {
 
 /// Installs all clients that are missing or have changed, two at a time, and returns how many there are.
 pub(crate) fn all(workspace: &Workspace) -> Result<u64, String> {
-    programs()?;
+    tools::debian(PROGRAMS)?;
     // This one also brings Debian's package of virtual environments, if it is missing.
     tools::python(workspace)?;
     let clients = checked_in(workspace)?;
@@ -43,6 +43,21 @@ pub(crate) fn all(workspace: &Workspace) -> Result<u64, String> {
     } else {
         Err(failures.join("\n"))
     }
+}
+
+/// Installs the one library of Python that this folder of `tests/clients` has a lock file of, if it is missing or has
+/// changed. Returns the interpreter that can import it.
+pub(crate) fn python(workspace: &Workspace, library: &str) -> Result<PathBuf, String> {
+    // This one also brings Debian's package of virtual environments, if it is missing.
+    tools::python(workspace)?;
+    let sources = workspace.root.join(SOURCES).join(library);
+    let clients = checked_in(workspace)?;
+    let client = clients
+        .iter()
+        .find(|client| client.kind == Kind::Python && client.sources == sources)
+        .ok_or_else(|| format!("{}: no lock file", sources.display()))?;
+    client.install(workspace)?;
+    Ok(client.home.join("bin/python"))
 }
 
 /// How a client is installed, in the order in which they start: the slow ones first.
@@ -216,17 +231,6 @@ fn checked_in(workspace: &Workspace) -> Result<Vec<Client>, String> {
     if clients.is_empty() { Err(format!("no client has its lock file below {SOURCES}")) } else { Ok(clients) }
 }
 
-/// Brings the Debian packages of what builds and runs clients.
-fn programs() -> Result<(), String> {
-    let missing: Vec<&str> =
-        PROGRAMS.iter().filter(|(program, _)| !shell::exists(program)).map(|(_, package)| *package).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    shell::run(tools::apt().args(["update", "-qq"]))?;
-    shell::run(tools::apt().args(["install", "-qq", "--yes", "--no-install-recommends"]).args(missing))
-}
-
 fn empty(folder: &Path) -> Result<(), String> {
     let told = |error: std::io::Error| format!("{}: {error}", folder.display());
     if folder.exists() {
@@ -238,16 +242,8 @@ fn empty(folder: &Path) -> Result<(), String> {
 const SOURCES: &str = "tests/clients";
 const AT_ONCE: usize = 2;
 const COPY_JARS: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
-/// A program, and the package that has it.
-const PROGRAMS: &[(&str, &str)] = &[
-    ("kcat", "kcat"),
-    ("strace", "strace"),
-    ("go", "golang-go"),
-    ("node", "nodejs"),
-    ("npm", "npm"),
-    ("javac", "default-jdk-headless"),
-    ("mvn", "maven"),
-];
+/// What builds and runs clients.
+const PROGRAMS: &[&str] = &["kcat", "strace", "go", "node", "npm", "javac", "mvn"];
 
 #[cfg(test)]
 mod tests {
@@ -274,6 +270,12 @@ mod tests {
             "tests/clients/confluent/requirements-2.8.2.txt",
             Some((Kind::Python, "/t/clients/venv-confluent-2.8.2")),
         );
+    }
+
+    #[test]
+    fn the_doors_of_sql_are_installed_like_a_client() {
+        let home = "/t/clients/venv-doors-adbc-1.13.0";
+        check("tests/clients/doors/requirements-adbc-1.13.0.txt", Some((Kind::Python, home)));
     }
 
     #[test]

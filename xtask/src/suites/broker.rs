@@ -32,7 +32,8 @@ impl Broker {
         let output = File::create(&log).map_err(failed)?;
         let errors = output.try_clone().map_err(failed)?;
         let mut command = Command::new(program);
-        command.arg("--config").arg(&file).args(["--listen", &socket.to_string(), "--data-dir"]);
+        command.arg("--config").arg(&file).args(["--sql", "none"]);
+        command.args(["--listen", &socket.to_string(), "--data-dir"]);
         command.arg(folder.join("data")).stdin(Stdio::null()).stdout(output).stderr(errors);
         let child = command.spawn().map_err(|error| format!("{}: {error}", program.display()))?;
         let mut broker = Self { child, address: socket.to_string(), settings, log };

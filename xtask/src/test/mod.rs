@@ -98,6 +98,9 @@ const STEPS: &[(&str, Step)] = &[
     ("sync-order", |context, tally| clients::SYNC_ORDER.run(context.workspace, context.long, tally)),
     ("hostile", |context, tally| clients::HOSTILE.run(context.workspace, context.long, tally)),
     ("great-log", |context, tally| clients::GREAT_LOG.run(context.workspace, context.long, tally)),
+    ("sql", |context, tally| clients::SQL.run(context.workspace, context.long, tally)),
+    ("fresh", |context, tally| clients::FRESH.run(context.workspace, context.long, tally)),
+    ("lean", |context, tally| clients::lean::run(context.workspace, tally)),
     ("fuzz", |context, tally| fuzz::smoke(context.workspace, if context.long { 60 } else { 5 }, tally)),
 ];
 
@@ -110,11 +113,12 @@ fn clippy(context: &Context<'_>, _: &mut Tally) -> Result<(), String> {
     shell::run(&mut command)
 }
 
-/// `cargo test` over the workspace; the long run folds 10,000 seeds of simulated power loss.
+/// `cargo test` over the workspace; the long run folds 10,000 seeds of simulated power loss, asks ten million rows, and holds
+/// a snapshot for a minute.
 fn test(context: &Context<'_>, tally: &mut Tally) -> Result<(), String> {
     let mut command = context.cargo(&["test", "--workspace", "--no-fail-fast"]);
     if context.long {
-        command.env("KOLUMN_SEEDS", "10000");
+        command.env("KOLUMN_SEEDS", "10000").env("KOLUMN_ROWS", "10000000").env("KOLUMN_HOLD_S", "60");
     }
     shell::run_scanned(&mut command, |line| tally.count(line))
 }
@@ -134,6 +138,10 @@ fn features(context: &Context<'_>, tally: &mut Tally) -> Result<(), String> {
         for feature in std::iter::once("").chain(alone.map(String::as_str)) {
             let mut command = context.cargo(&["check", "--quiet", "--package", &package.name]);
             command.args(["--no-default-features", "--features", feature]);
+            if package.dependencies.iter().any(|(to, _)| to == "datafusion") {
+                // Its tests bring the features that all builds have, so that the engine is not checked for each feature.
+                command.args(["--lib", "--test", "it"]);
+            }
             shell::run(&mut command)?;
             tally.passed += 1;
         }

@@ -3,6 +3,7 @@
 //! Each check returns the faults it found, as lines that name a file; the command prints all and fails on any.
 
 mod arrows;
+mod builds;
 mod documents;
 mod faults;
 mod licences;
@@ -14,6 +15,7 @@ use crate::workspace::Workspace;
 pub(crate) fn run() -> Result<(), String> {
     let workspace = Workspace::load()?;
     let mut found = arrows::check(&workspace)?;
+    found.extend(builds::check(&workspace)?);
     found.extend(sources::check(&workspace)?);
     found.extend(licences::check(&workspace));
     found.extend(documents::check(&workspace)?);
