@@ -86,7 +86,7 @@ impl SqlSettings {
         check(is_free(self.listen), "sql.listen", own)?;
         check(is_free(self.postgres_listen), "sql.postgres_listen", own)?;
         check(!twice, "sql.postgres_listen", "must not be `sql.listen`")?;
-        check(self.memory_len_max >= 1 << 20, "sql.memory_len_max", "must be at least 1048576")?;
+        check(self.memory_len_max >= 8 << 20, "sql.memory_len_max", "must be at least 8388608")?;
         check(self.statement_timeout_ms >= 1, "sql.statement_timeout_ms", "must be at least 1")?;
         check(
             (1..=STATEMENTS_MAX).contains(&self.statements_max),
@@ -127,7 +127,7 @@ mod tests {
             "`sql.postgres_listen`: must not be one of `listen`",
         );
         refused("sql.postgres_listen = '127.0.0.1:8815'", "`sql.postgres_listen`: must not be `sql.listen`");
-        refused("sql.memory_len_max = 1048575", "`sql.memory_len_max`: must be at least 1048576");
+        refused("sql.memory_len_max = 8388607", "`sql.memory_len_max`: must be at least 8388608");
         refused("sql.statement_timeout_ms = 0", "`sql.statement_timeout_ms`: must be at least 1");
         refused("sql.statements_max = 0", "`sql.statements_max`: must be from 1 to 100000");
         refused("sql.statements_max = 100001", "`sql.statements_max`: must be from 1 to 100000");
