@@ -68,6 +68,7 @@
 
 #![forbid(unsafe_code)]
 
+mod apart;
 mod catalog;
 mod counters;
 mod dialect;

@@ -16,11 +16,14 @@ use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::execution::{FunctionRegistry, SessionStateDefaults};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::Analyzer;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::resolve::resolve_table_references;
 
+use crate::apart::FiltersApart;
 use crate::catalog::{Catalogs, topics_schema};
 use crate::dialect;
 use crate::error::{QueryError, QueryErrorKind};
@@ -66,7 +69,7 @@ pub(crate) fn state(
         .with_config(config)
         .with_runtime_env(runtime)
         .with_analyzer_rules(rules)
-        .with_physical_optimizer_rule(Arc::new(YieldingJoins))
+        .with_physical_optimizer_rules(physical_rules())
         .with_expr_planners(SessionStateDefaults::default_expr_planners())
         .with_scalar_functions(SessionStateDefaults::default_scalar_functions())
         .with_higher_order_functions(SessionStateDefaults::default_higher_order_functions())
@@ -76,6 +79,19 @@ pub(crate) fn state(
         .build();
     dialect::register_functions(&mut state)?;
     Ok(state)
+}
+
+/// DataFusion's rules for physical plans, and ours where they belong.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = Vec::new();
+    for rule in PhysicalOptimizer::new().rules {
+        if rule.name() == "ProjectionPushdown" {
+            rules.push(Arc::new(FiltersApart));
+        }
+        rules.push(rule);
+    }
+    rules.push(Arc::new(YieldingJoins));
+    rules
 }
 
 /// The state for a statement: with these catalogs, in this time zone, now.

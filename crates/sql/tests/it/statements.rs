@@ -70,6 +70,14 @@ fn rows_have_the_columns_of_the_topic() {
 
 /// Statements and the rows that they answer with.
 const STATEMENTS: &[(&str, &[&str])] = &[
+    (
+        "SELECT key, \"offset\" FROM orders WHERE partition = 0 AND \"offset\" + 1 > 1 ORDER BY partition, \"offset\"",
+        &["70656172|1"],
+    ),
+    (
+        "SELECT key, \"offset\" FROM orders WHERE \"offset\" + 1 > 2 ORDER BY partition, \"offset\" LIMIT 1",
+        &["ff00|2"],
+    ),
     ("SELECT count(*) FROM orders", &["5"]),
     ("SELECT count(*) FROM vast.\"kafka/kafka_topics\".orders", &["5"]),
     ("SELECT count(*) FROM kolumn.\"kafka/kafka_topics\".orders", &["5"]),
