@@ -17,30 +17,14 @@ pub(crate) fn scan(
     shared: &Shared,
     from: Position,
     to: Position,
-    mut f: impl FnMut(Entry) -> ControlFlow<()>,
+    f: impl FnMut(Entry) -> ControlFlow<()>,
 ) -> Result<Position, ReadError> {
     let durable = shared.durable.lock().position;
     let to = to.value().min(durable);
-    let mut window = Window::default();
-    let mut done = from.value();
-    let mut first = true;
-    while done < to {
-        let group = match if first { group_around(shared, done, &mut window)? } else { None } {
-            Some(group) => group,
-            None => group_after(shared, done, &mut window)?,
-        };
-        first = false;
-        if group.at >= to {
-            break;
-        }
-        for entry in entries(&group) {
-            if f(entry).is_break() {
-                return Ok(Position::new(done));
-            }
-        }
-        done = group.end();
-    }
-    Ok(Position::new(done))
+    walk(from.value(), to, f, |at, is_first, window| {
+        let around = if is_first { group_around(shared, at, window)? } else { None };
+        around.map_or_else(|| group_after(shared, at, window), Ok)
+    })
 }
 
 /// The part of a scan that lies in one file, which need not belong to the log any more.
@@ -49,19 +33,31 @@ pub(crate) fn scan_file(
     log_id: Uuid,
     from: Position,
     to: Position,
-    mut f: impl FnMut(Entry) -> ControlFlow<()>,
+    f: impl FnMut(Entry) -> ControlFlow<()>,
 ) -> Result<Position, ReadError> {
     let to = to.value().min(file.end());
+    walk(from.value().max(file.first()), to, f, |at, is_first, window| {
+        let around = if is_first { group_in(file, log_id, at, window)? } else { None };
+        match around {
+            Some(group) => Ok(group),
+            None => read(log_id, file, at, window)?.ok_or_else(|| damaged(at)),
+        }
+    })
+}
+
+/// Hands over the entries of one group after the other, as `next` finds them: the first may begin before its position.
+fn walk(
+    from: u64,
+    to: u64,
+    mut f: impl FnMut(Entry) -> ControlFlow<()>,
+    next: impl Fn(u64, bool, &mut Window) -> Result<ReadGroup, ReadError>,
+) -> Result<Position, ReadError> {
     let mut window = Window::default();
-    let mut done = from.value().max(file.first());
-    let mut first = true;
+    let mut done = from;
+    let mut is_first = true;
     while done < to {
-        let around = if first { group_in(file, log_id, done, &mut window)? } else { None };
-        let group = match around {
-            Some(group) => group,
-            None => read(log_id, file, done, &mut window)?.ok_or_else(|| damaged(done))?,
-        };
-        first = false;
+        let group = next(done, is_first, &mut window)?;
+        is_first = false;
         if group.at >= to {
             break;
         }
