@@ -8,11 +8,11 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query, Select,
+    BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
     SelectItem, SetExpr, Statement, Value, VisitMut, VisitorMut,
 };
 
-use super::catalog::{APART, call, cast, name_of, parse, parts};
+use super::catalog::{APART, call, cast, first_select, name_of, parse, parts};
 use super::parameters::bytea;
 use super::pattern;
 use super::refusal::{Refusal, state};
@@ -146,15 +146,6 @@ fn inner(parsed: &mut Parsed) -> Option<&mut Statement> {
     match parsed {
         Parsed::Statement(statement) => Some(statement),
         Parsed::Explain(explain) => inner(&mut explain.statement),
-        _ => None,
-    }
-}
-
-fn first_select(body: &SetExpr) -> Option<&Select> {
-    match body {
-        SetExpr::Select(select) => Some(select),
-        SetExpr::Query(query) => first_select(&query.body),
-        SetExpr::SetOperation { left, .. } => first_select(left),
         _ => None,
     }
 }

@@ -25,7 +25,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement;
 
 pub(super) use self::rewrite::{call, cast, parse, parts};
-pub(super) use self::select::{APART, name_of};
+pub(super) use self::select::{APART, first_select, name_of};
 
 use self::listing::Listing;
 use self::rewrite::Rewritten;

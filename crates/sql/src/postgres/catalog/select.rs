@@ -180,7 +180,8 @@ fn nothing() -> Option<Query> {
     }
 }
 
-fn first_select(body: &SetExpr) -> Option<&Select> {
+/// The first of the `SELECT`s that a query is made of: it names the columns.
+pub(in crate::postgres) fn first_select(body: &SetExpr) -> Option<&Select> {
     match body {
         SetExpr::Select(select) => Some(select),
         SetExpr::Query(query) => first_select(&query.body),
