@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use kolumn_topic_store::{PartitionIndex, TableSnapshot};
+use kolumn_topic_store::{PartitionIndex, PartitionSnapshot, TableSnapshot};
 
 use super::constraint::Constraint;
 
@@ -96,8 +96,7 @@ fn spread(table: &TableSnapshot, by_partition: Vec<Vec<Piece>>, parallelism: usi
         };
         // Rounded to the nearest: 1.4 shares are one stream, 1.6 are two.
         let parts = usize::try_from((piece_bytes(table, piece) + share / 2) / share).unwrap_or(parallelism);
-        let partition = table.partitions().iter().find(|partition| partition.index() == piece.partition);
-        let ranges = match partition {
+        let ranges = match partition_of(table, piece) {
             Some(partition) if parts > 1 => partition.split(piece.offsets.clone(), parts.min(parallelism)),
             _ => vec![piece.offsets.clone()],
         };
@@ -128,15 +127,17 @@ fn gather(table: &TableSnapshot, by_partition: Vec<Vec<Piece>>, parallelism: usi
 
 /// About how many bytes of the journal a piece takes.
 pub(crate) fn piece_bytes(table: &TableSnapshot, piece: &Piece) -> u64 {
-    let Some(partition) = table.partitions().iter().find(|partition| partition.index() == piece.partition)
-    else {
-        return 0;
-    };
+    let Some(partition) = partition_of(table, piece) else { return 0 };
     let all = partition.offsets();
     let rows = u64::try_from(all.end.saturating_sub(all.start)).unwrap_or(0).max(1);
     let wanted = u64::try_from(piece.offsets.end.saturating_sub(piece.offsets.start)).unwrap_or(0);
     let bytes = u128::from(partition.bytes()) * u128::from(wanted) / u128::from(rows);
     u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// Partitions lie in their order, and none is left out.
+fn partition_of<'t>(table: &'t TableSnapshot, piece: &Piece) -> Option<&'t PartitionSnapshot> {
+    table.partitions().get(usize::try_from(piece.partition.value()).ok()?)
 }
 
 /// Up to so many partitions for each thread have streams of their own, which keep the order of offsets.
