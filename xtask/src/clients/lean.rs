@@ -49,7 +49,7 @@ fn names(tree: &str) -> Vec<&str> {
 const PACKAGE: &str = "broker";
 const NO_SQL: &str = "--no-default-features";
 /// How the names of packages begin that come with SQL only.
-const HEAVY: &[&str] = &["datafusion", "arrow-flight", "kolumn-sql", "pgwire", "sqlparser", "tonic"];
+const HEAVY: &[&str] = &["datafusion", "arrow-flight", "kolumn-sql", "sqlparser", "tonic"];
 /// What is seen of the program.
 const PROGRAM: Program = Program { file: "lean.py", needs: Needs::Kafka, normal: &[], long: &[] };
 
@@ -66,8 +66,8 @@ mod tests {
     fn what_comes_with_sql_is_found_in_a_tree() {
         check("broker v0.1.0 (/w)\nbytes v1.0.0\narrow-array v59.0.0\n", &[]);
         check(
-            "broker v0.1.0 (/w)\ndatafusion-sql v55.2.0 (*)\npgwire v0.42.1\n",
-            &["datafusion-sql", "pgwire"],
+            "broker v0.1.0 (/w)\ndatafusion-sql v55.2.0 (*)\nsqlparser v0.63.0\n",
+            &["datafusion-sql", "sqlparser"],
         );
         check("tonic v0.14.9\ntonic v0.14.9 (*)\n", &["tonic"]);
     }

@@ -137,7 +137,6 @@ const ENGINES: &[&str] = &[
     "arrow-select",
     "arrow-string",
     "parquet",
-    "pgwire",
     "tonic",
 ];
 /// Members that only development may depend on.
