@@ -13,7 +13,7 @@ use kolumn_topic_store::{
 
 use super::{Arguments, failed};
 use crate::clock;
-use crate::sql::{FIRST_TIMESTAMP, batches};
+use crate::sql::{batches, timestamp};
 
 /// A store that has the rows in one partition of the topic `events`.
 pub(super) struct Loaded {
@@ -33,7 +33,8 @@ impl Loaded {
             size_limit: Some(arguments.rows.saturating_mul(ROW_LEN_MAX).saturating_add(LOG_ROOM)),
             ..Settings::default()
         };
-        let now = Timestamp::new(FIRST_TIMESTAMP);
+        // Batches from beyond an hour ahead are refused.
+        let now = Timestamp::new(timestamp(arguments.rows));
         let store = Store::open(disk, settings, SEED, Arc::new(Silent::new()), now).map_err(failed)?;
         let view = store.ensure_view("kafka", now).map_err(failed)?.wait().map_err(failed)?;
         let new = NewTopic { name: "events".into(), partitions: 1, config: TopicConfig::default() };

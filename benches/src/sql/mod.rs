@@ -24,7 +24,7 @@ use summary::Summary;
 
 #[cfg(test)]
 pub(crate) use rows::{BATCH_ROWS, Row};
-pub(crate) use rows::{FIRST_TIMESTAMP, batches};
+pub(crate) use rows::{batches, timestamp};
 
 /// Compares SQL over topics with `DataFusion` and `DuckDB` on Parquet files of the same rows, and prints Markdown.
 #[derive(Debug, Parser)]
