@@ -110,6 +110,9 @@ def groups(broker: harness.Broker) -> Iterator[None]:
 
 
 def _assigned(consumer: KafkaConsumer) -> int:
-    # kafka-python 3.0.12 may never go on with a join that a shorter poll has left half done.
+    # kafka-python 3.0.12 joins before it knows the topic, so that it assigns itself nothing, and joins again when the metadata
+    # comes, 100 ms after its bootstrap. A poll that ends during that second join loses it for good, with any broker: the
+    # leader's `need_rejoin` compares the metadata with those of its last assignment, which are the same again as soon as it has
+    # assigned, and does not ask for `_join_task`. Then nobody takes the answer to SyncGroup, and heartbeats stay off.
     consumer.poll(timeout_ms=5000)
     return len(consumer.assignment())
