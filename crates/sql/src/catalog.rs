@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! catalog   = "kolumn" / alias                       ; all the same
-//! schema    = bucket "/kafka_topics" / "system"      ; and "information_schema", which DataFusion adds
+//! schema    = bucket "/kafka_topics" / "system" / "information_schema"
 //! table     = topic name                             ; with regard to case
 //! ```
 
@@ -18,6 +18,7 @@ use kolumn_topic_store::{TopicId, View};
 
 use crate::counters::StatementCounters;
 use crate::engine::Shared;
+use crate::information::{INFORMATION_SCHEMA, InformationSchema};
 use crate::policy::{Principal, TableName};
 use crate::system;
 use crate::table::TopicTable;
@@ -29,8 +30,6 @@ pub(crate) fn topics_schema(bucket: &str) -> String {
 
 /// The schema of the tables about the broker itself.
 pub(crate) const SYSTEM_SCHEMA: &str = "system";
-/// The schema of the tables about tables.
-pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 const TOPICS_SUFFIX: &str = "/kafka_topics";
 
 /// The catalogs as one statement sees them.
@@ -84,13 +83,14 @@ impl Catalogs {
     pub(crate) fn missing(&self, references: &[ResolvedTableReference]) -> Option<String> {
         references.iter().find_map(|reference| {
             if !self.shared.has_catalog(&reference.catalog) {
-                return Some(format!("catalog `{}` does not exist", reference.catalog));
+                let hint = self.dotted(reference);
+                return Some(format!("catalog `{}` does not exist{hint}", reference.catalog));
             }
             if &*reference.schema == INFORMATION_SCHEMA {
                 return None;
             }
-            let Some(schema) = CatalogProvider::schema(self, &reference.schema) else {
-                return Some(format!("schema `{}` does not exist", reference.schema));
+            let Some(schema) = self.schema(&reference.schema) else {
+                return Some(format!("schema `{}` does not exist{}", reference.schema, self.dotted(reference)));
             };
             if schema.table_exist(&reference.table) {
                 return None;
@@ -105,6 +105,33 @@ impl Catalogs {
                 None => missing,
             })
         })
+    }
+
+    /// A hint, if a name with dots was written without quotes.
+    fn dotted(&self, reference: &ResolvedTableReference) -> String {
+        let ResolvedTableReference { catalog, schema, table } = reference;
+        let default = topics_schema(&self.shared.default_view);
+        let written = if **catalog == *self.shared.default_catalog() {
+            format!("{schema}.{table}")
+        } else {
+            format!("{catalog}.{schema}.{table}")
+        };
+        let names = self.schema(&default).map(|schema| schema.table_names()).unwrap_or_default();
+        match names.iter().find(|name| name.eq_ignore_ascii_case(&written)) {
+            Some(name) => {
+                format!("; there is a table `{name}`: a name with dots needs double quotes: \"{name}\"")
+            }
+            None => String::new(),
+        }
+    }
+
+    /// A schema of topics, or that of the system.
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        if name == SYSTEM_SCHEMA {
+            return Some(Arc::new(SystemSchema(self.clone())));
+        }
+        let view = self.view(name)?;
+        Some(Arc::new(TopicsSchema { catalogs: self.clone(), view, name: name.to_owned() }))
     }
 
     fn view(&self, schema: &str) -> Option<View> {
@@ -136,13 +163,21 @@ impl CatalogProviderList for Catalogs {
     }
 
     fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
-        self.shared.has_catalog(name).then(|| Arc::new(self.clone()) as Arc<dyn CatalogProvider>)
+        let catalog = || Catalog { catalogs: self.clone(), name: name.to_owned() };
+        self.shared.has_catalog(name).then(|| Arc::new(catalog()) as Arc<dyn CatalogProvider>)
     }
 }
 
-impl CatalogProvider for Catalogs {
+/// The catalog by one of its names.
+#[derive(Clone, Debug)]
+struct Catalog {
+    catalogs: Catalogs,
+    name: String,
+}
+
+impl CatalogProvider for Catalog {
     fn schema_names(&self) -> Vec<String> {
-        let views = self.shared.store.views();
+        let views = self.catalogs.shared.store.views();
         let mut names: Vec<String> = views.iter().map(|view| topics_schema(&view.bucket)).collect();
         names.push(SYSTEM_SCHEMA.to_owned());
         names.sort_unstable();
@@ -150,11 +185,11 @@ impl CatalogProvider for Catalogs {
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
-        if name == SYSTEM_SCHEMA {
-            return Some(Arc::new(SystemSchema(self.clone())));
+        if name == INFORMATION_SCHEMA {
+            let state = &self.catalogs.shared.state;
+            return Some(Arc::new(InformationSchema::new(&self.name, Arc::new(self.clone()), state)));
         }
-        let view = self.view(name)?;
-        Some(Arc::new(TopicsSchema { catalogs: self.clone(), view, name: name.to_owned() }))
+        self.catalogs.schema(name)
     }
 }
 

@@ -6,9 +6,10 @@ use datafusion::execution::context::SessionState;
 use kolumn_topic_store::Store;
 use tokio::sync::Semaphore;
 
-use crate::error::QueryError;
+use crate::error::{QueryError, QueryErrorKind};
 use crate::groups::{GroupSource, NoGroups};
 use crate::memory::{MemoryUse, Pool};
+use crate::observer::{Event, Observer, Silent};
 use crate::planner;
 use crate::policy::{AllowAll, Policy, Principal};
 use crate::session::Session;
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) default_view: String,
     pub(crate) policy: Arc<dyn Policy>,
     pub(crate) groups: Arc<dyn GroupSource>,
+    pub(crate) observer: Arc<dyn Observer>,
     /// What statements begin with: functions, rules, limits. It has no catalogs.
     pub(crate) state: SessionState,
     pub(crate) pool: Arc<Pool>,
@@ -46,6 +48,7 @@ pub struct Builder {
     default_view: String,
     policy: Arc<dyn Policy>,
     groups: Arc<dyn GroupSource>,
+    observer: Arc<dyn Observer>,
 }
 
 impl Engine {
@@ -58,6 +61,7 @@ impl Engine {
             default_view: "kafka".to_owned(),
             policy: Arc::new(AllowAll),
             groups: Arc::new(NoGroups),
+            observer: Arc::new(Silent),
         }
     }
 
@@ -114,6 +118,12 @@ impl Builder {
         self
     }
 
+    /// Who is told of faults, which nobody else learns of in full.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = observer;
+        self
+    }
+
     /// Builds it. Deletes what an earlier engine has left in the folder for spilling, so it blocks on the disk.
     ///
     /// # Errors
@@ -123,8 +133,9 @@ impl Builder {
         let pool = Arc::new(Pool::new(self.settings.memory_len_max));
         let state = planner::state(&self.settings, &self.default_view, &pool)?;
         let places = Arc::new(Semaphore::new(self.settings.statements_max));
-        let Self { store, settings, catalogs, default_view, policy, groups } = self;
-        let shared = Shared { store, settings, catalogs, default_view, policy, groups, state, pool, places };
+        let Self { store, settings, catalogs, default_view, policy, groups, observer } = self;
+        let shared =
+            Shared { store, settings, catalogs, default_view, policy, groups, observer, state, pool, places };
         Ok(Engine { shared: Arc::new(shared) })
     }
 }
@@ -133,6 +144,13 @@ impl Shared {
     /// Whether there is a catalog of this name.
     pub(crate) fn has_catalog(&self, name: &str) -> bool {
         self.catalogs.iter().any(|catalog| catalog == name)
+    }
+
+    /// Tells of an error of a statement, if it is a fault.
+    pub(crate) fn note(&self, sql: &str, error: &QueryError) {
+        if error.kind() == QueryErrorKind::Internal {
+            self.observer.event(&Event::Fault { sql, error });
+        }
     }
 
     /// The catalog of names without one.

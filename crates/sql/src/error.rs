@@ -99,7 +99,12 @@ fn kind_and_message(error: &DataFusionError) -> Option<(QueryErrorKind, String)>
         }
         Fault::NotImplemented(message) => own(QueryErrorKind::Unsupported, message),
         Fault::Execution(message) => own(QueryErrorKind::Data, message),
+        Fault::ResourcesExhausted(message) if first_line(message).ends_with(NO_SPILLING) => {
+            let text = "the memory of queries (`memory_len_max`) is used up, and there is no folder to spill to (`spill_dir`)";
+            own(QueryErrorKind::ResourcesExhausted, text)
+        }
         Fault::ResourcesExhausted(message) => own(QueryErrorKind::ResourcesExhausted, message),
+        Fault::IoError(error) => spilled(&error.to_string()),
         Fault::ArrowError(error, _) => arrow(error),
         _ => None,
     }
@@ -115,12 +120,19 @@ fn arrow(error: &ArrowError) -> Option<(QueryErrorKind, String)> {
         | ArrowError::ComputeError(message)
         | ArrowError::InvalidArgumentError(message)
         | ArrowError::ArithmeticOverflow(message) => Some((QueryErrorKind::Data, first_line(message))),
+        ArrowError::IoError(message, _) => spilled(message),
         ArrowError::OffsetOverflowError(_) => Some((
             QueryErrorKind::ResourcesExhausted,
             "the bytes of a column do not fit one batch".to_owned(),
         )),
         _ => None,
     }
+}
+
+/// An error of the disk, if it says that too much has been spilled.
+fn spilled(message: &str) -> Option<(QueryErrorKind, String)> {
+    let text = "queries have spilled as much as they may (`spill_len_max`)";
+    message.contains(SPILLED_TOO_MUCH).then(|| (QueryErrorKind::ResourcesExhausted, text.to_owned()))
 }
 
 /// An error that has only passed through.
@@ -144,3 +156,7 @@ fn first_line(message: &str) -> String {
 
 /// What DataFusion says of `OVER (ORDER BY key)`, whose frame is a range unless the statement says otherwise.
 const RANGE_OF_BYTES: &str = "Cannot run range queries on datatype: Binary";
+/// How DataFusion ends the error of a sort that would have to spill and may not.
+const NO_SPILLING: &str = "(DiskManager is disabled)";
+/// What DataFusion says when the space for spilling is used up.
+const SPILLED_TOO_MUCH: &str = "used disk space during the spilling process has exceeded";

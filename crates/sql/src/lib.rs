@@ -8,15 +8,15 @@
 //!   was acknowledged before is in its answer, what comes later is not, and two tables of one statement agree.
 //! - **Names.** `<catalog>."<bucket>/kafka_topics".<topic>`: the catalog is `kolumn` (and what
 //!   [`Builder::catalog_alias`] adds), the default schema that of [`Builder::default_view`]. Beside it are `system` (topics,
-//!   partitions, groups) and `information_schema`. Topic names keep their case, which SQL needs double quotes for; so does
-//!   the column `"offset"`, a word of SQL.
+//!   partitions, groups) and `information_schema`. Topic names keep their case, which SQL needs double quotes for, as for
+//!   dots and dashes. The word `offset` is the column wherever no clause `OFFSET` can stand; in doubt, `"offset"` always is.
 //! - **Scans do what they can do exactly**: conditions on partition, offset, timestamp and key, limits, descending order. What
 //!   a query does not need is not decoded; `count(*)` and the bounds of offsets are not even scanned.
 //!   [`Scans::totals`] counts what was.
 //! - **An answer is a stream.** Its rows come as they are read; dropping it cancels the statement. A statement holds one of
 //!   [`Settings::statements_max`] places and ends at [`Settings::statement_timeout`].
 //! - **Memory is bounded.** Sorts, groups and joins of all statements share [`Settings::memory_len_max`] and spill to
-//!   [`Settings::spill_dir`].
+//!   [`Settings::spill_dir`]. Results of functions have as much again; a call that would make too much is refused.
 //! - **Who may read what** is asked of a [`Policy`]; what may not be read looks as if it did not exist.
 //!
 //! # Example
@@ -69,6 +69,7 @@
 #![forbid(unsafe_code)]
 
 mod apart;
+mod bounded;
 mod catalog;
 mod counters;
 mod dialect;
@@ -77,9 +78,12 @@ mod error;
 #[cfg(feature = "flight")]
 pub mod flight;
 mod groups;
+mod information;
 mod joins;
 mod memory;
+mod observer;
 mod planner;
+mod planning;
 mod policy;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -91,6 +95,7 @@ pub mod shell;
 mod split;
 mod system;
 mod table;
+mod widths;
 mod yields;
 
 pub use counters::ScanTotals;
@@ -98,6 +103,11 @@ pub use engine::{Builder, Engine};
 pub use error::{QueryError, QueryErrorKind};
 pub use groups::{Group, GroupSource, Member, NoGroups};
 pub use memory::MemoryUse;
+pub use observer::{Event, Observer, Silent};
 pub use policy::{AllowAll, Policy, Principal, TableName};
 pub use session::{Answer, Prepared, Scans, Session};
 pub use settings::Settings;
+
+#[cfg(all(doctest, feature = "flight"))]
+#[doc = include_str!("../README.md")]
+struct ReadmeExamples;

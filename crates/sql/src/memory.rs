@@ -47,6 +47,9 @@ impl Pool {
 /// to write their rows out with. Hence a merge has a share as well. It is larger than that of the rows, because the rows move
 /// over to the merge, which adds a copy of their keys.
 ///
+/// Shares become smaller when more begin, and a sort may have gathered rows for a merge of a larger one by then. So a merge
+/// has always some part of what the others leave.
+///
 /// A part is kept for all else, such as the merge of several sorts' results, which can only fail.
 #[derive(Debug)]
 struct Fair {
@@ -117,7 +120,12 @@ impl Used {
         let shared = len_max.saturating_sub(self.by_others.max(len_max / KEPT));
         let weights = self.spillers * SPILLER_WEIGHT + self.merges * MERGE_WEIGHT;
         let share = shared / weights.max(1) * weight;
-        room.min(share.saturating_sub(self.by_consumer.get(&consumer.id()).copied().unwrap_or(0)))
+        let held = self.by_consumer.get(&consumer.id()).copied().unwrap_or(0);
+        let least = match Role::of(consumer) {
+            Role::Merge => room.saturating_add(held) / MERGE_LEAST,
+            Role::Spiller | Role::Other => 0,
+        };
+        room.min(share.max(least).saturating_sub(held))
     }
 }
 
@@ -198,7 +206,13 @@ impl MemoryPool for Pool {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        self.inner.try_grow(reservation, additional)
+        self.inner.try_grow(reservation, additional).or_else(|error| {
+            // Of an error's lines only the first one is shown.
+            let lines = error.message();
+            let lines: Vec<_> = lines.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            let (len_max, cause) = (self.inner.inner().len_max, lines.join(" "));
+            resources_err!("the memory of queries (`memory_len_max`, {len_max} bytes) is used up: {cause}")
+        })
     }
 
     fn reserved(&self) -> usize {
@@ -227,6 +241,8 @@ const SORT_MERGE: &str = "ExternalSorterMerge";
 /// The shares of what holds rows and can spill, and of a sort's merge, in relation to each other.
 const SPILLER_WEIGHT: usize = 2;
 const MERGE_WEIGHT: usize = 3;
+/// The part, one in so many, of what all others leave that a merge may have even if its share is smaller.
+const MERGE_LEAST: usize = 5;
 /// The part of the memory, one in so many, that is kept for what has no share.
 const KEPT: usize = 4;
 /// How many of the largest consumers an error about exhausted memory names.

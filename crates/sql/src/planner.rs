@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigNonZeroUsize;
 use datafusion::common::{ParamValues, ResolvedTableReference, plan_err};
 use datafusion::error::Result;
 use datafusion::execution::context::{SQLOptions, SessionState};
@@ -15,7 +16,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::execution::{FunctionRegistry, SessionStateDefaults};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::Analyzer;
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
@@ -24,12 +25,14 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::resolve::resolve_table_references;
 
 use crate::apart::FiltersApart;
+use crate::bounded::{self, Bounds, Constants};
 use crate::catalog::{Catalogs, topics_schema};
 use crate::dialect;
 use crate::error::{QueryError, QueryErrorKind};
 use crate::joins;
 use crate::memory::Pool;
 use crate::settings::Settings;
+use crate::widths::Widths;
 use crate::yields::YieldingJoins;
 
 /// What statements begin with.
@@ -41,13 +44,15 @@ pub(crate) fn state(
     let mut config = SessionConfig::new()
         .with_target_partitions(settings.pieces())
         .with_batch_size(settings.rows_max)
-        .with_information_schema(true)
         .with_create_default_catalog_and_schema(false)
         .with_default_catalog_and_schema("kolumn", topics_schema(default_view));
     let options = config.options_mut();
     // The rows before a merge are read ahead only so far: the default of a gigabyte would be outside of any bound of ours.
     options.execution.sort_pushdown_buffer_capacity = MERGE_BUFFER_LEN;
     options.execution.sort_spill_reservation_bytes = sort_reserve(settings);
+    // To read JSON costs much, so it stays above filters and limits. It would also be moved below a projection that gives its
+    // column's name to something else.
+    options.optimizer.enable_leaf_expression_pushdown = false;
     // Text is `Utf8` wherever it comes from, the type that every client knows.
     options.sql_parser.map_string_types_to_utf8view = false;
 
@@ -63,20 +68,23 @@ pub(crate) fn state(
         .with_memory_pool(Arc::clone(pool) as Arc<dyn MemoryPool>)
         .with_disk_manager_builder(disk)
         .build_arc()?;
+    let bounds = Arc::new(Bounds::new(settings.memory_len_max));
     let mut rules = dialect::analyzer_rules();
-    rules.extend(Analyzer::new().rules);
+    rules.push(bounded::analyzer_rule(&bounds));
+    let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(bounded::Operators::new(&bounds))];
+    planners.extend(SessionStateDefaults::default_expr_planners());
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_analyzer_rules(rules)
         .with_physical_optimizer_rules(physical_rules())
-        .with_expr_planners(SessionStateDefaults::default_expr_planners())
+        .with_expr_planners(planners)
         .with_scalar_functions(SessionStateDefaults::default_scalar_functions())
-        .with_higher_order_functions(SessionStateDefaults::default_higher_order_functions())
         .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
         .with_window_functions(SessionStateDefaults::default_window_functions())
         .with_table_function_list(SessionStateDefaults::default_table_functions())
         .build();
+    bounded::register(&mut state, &bounds)?;
     dialect::register_functions(&mut state)?;
     Ok(state)
 }
@@ -112,6 +120,7 @@ pub(crate) fn state_of_statement(
             }
         }
     }
+    state.config_mut().options_mut().extensions.insert(Constants::default());
     state.mark_start_execution();
     Ok(state)
 }
@@ -132,9 +141,11 @@ pub(crate) async fn plan(
     statement: Statement,
     values: Option<ParamValues>,
 ) -> Result<LogicalPlan> {
+    bounded::check_written_types(&statement)?;
     let plan = state.statement_to_plan(statement).await?;
     let reads = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
     reads.verify_plan(&plan)?;
+    bounded::check_types(&plan)?;
     match values {
         Some(values) => plan.with_param_values(values),
         None => Ok(plan),
@@ -148,10 +159,24 @@ pub(crate) async fn physical_plan(
     plan: &LogicalPlan,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let plan = state.optimize(plan)?;
-    let can_spill = settings.spill_dir.is_some();
-    if can_spill && joins::are_large(&plan, (settings.memory_len_max / HASH_JOIN_PART) as u64)? {
-        state.config_mut().options_mut().optimizer.prefer_hash_join = false;
+    let widths = Widths::of(&plan)?;
+    if let Some(constants) = state.config_options().extensions.get::<Constants>() {
+        constants.planned(widths.calls)?;
     }
+    let can_spill = settings.spill_dir.is_some();
+    let sorts_for_join =
+        can_spill && joins::are_large(&plan, (settings.memory_len_max / HASH_JOIN_PART) as u64)?;
+    let mut batches = BATCH_PART.saturating_mul(settings.pieces());
+    let options = state.config_mut().options_mut();
+    if sorts_for_join {
+        options.optimizer.prefer_hash_join = false;
+        // DataFusion sorts for a join only where it could be in several pieces. Each of them has two sorts, and what spreads
+        // its rows.
+        options.execution.target_partitions = options.execution.target_partitions.max(2);
+        batches = batches.saturating_mul(4);
+    }
+    let batch_len = (settings.memory_len_max / batches).clamp(BATCH_LEN_MIN, BATCH_LEN_MAX);
+    options.execution.batch_size = ConfigNonZeroUsize::try_new(widths.rows(batch_len, settings.rows_max))?;
     let planner = Arc::clone(state.query_planner());
     planner.create_physical_plan(&plan, state).await
 }
@@ -206,6 +231,10 @@ const PARAMETERS_MAX: usize = 65_535;
 const MERGE_BUFFER_LEN: usize = 8 << 20;
 /// A hash join may hold about one part in so many of the memory.
 const HASH_JOIN_PART: usize = 4;
+/// How many batches the memory of a query's piece has room for, within bounds of their length.
+const BATCH_PART: usize = 32;
+const BATCH_LEN_MIN: usize = 256 << 10;
+const BATCH_LEN_MAX: usize = 16 << 20;
 const SORT_RESERVE_MIN: usize = 64 << 10;
 const SORT_RESERVE_MAX: usize = 10 << 20;
 /// What DataFusion begins the names of its folders with.

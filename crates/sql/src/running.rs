@@ -1,10 +1,11 @@
 //! A statement while its rows are read: its place among the statements, and its end in time.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
@@ -13,6 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Sleep;
 
 use crate::dialect;
+use crate::engine::Shared;
 use crate::error::{QueryError, QueryErrorKind};
 
 /// The rows of a statement. At its end, at an error, and when it is dropped, everything that it holds is let go.
@@ -27,10 +29,11 @@ struct Rest {
     timeout: Duration,
     text: String,
     _place: OwnedSemaphorePermit,
+    noting: Arc<Shared>,
 }
 
 impl Running {
-    /// The rows under this schema, which names the same columns.
+    /// The rows under this schema, which has the same columns.
     pub(crate) fn new(
         schema: SchemaRef,
         rows: SendableRecordBatchStream,
@@ -38,8 +41,9 @@ impl Running {
         timeout: Duration,
         text: String,
         place: OwnedSemaphorePermit,
+        noting: Arc<Shared>,
     ) -> Self {
-        Self { schema, rest: Some(Rest { rows, deadline, timeout, text, _place: place }) }
+        Self { schema, rest: Some(Rest { rows, deadline, timeout, text, _place: place, noting }) }
     }
 }
 
@@ -57,12 +61,19 @@ impl Stream for Running {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(None) => None,
                 Poll::Ready(Some(Ok(rows))) => Some(Ok(rows)),
-                Poll::Ready(Some(Err(error))) => Some(Err(dialect::explain(error, &rest.text))),
+                Poll::Ready(Some(Err(error))) => {
+                    let error = dialect::explain(error, &rest.text);
+                    rest.noting.note(&rest.text, &error);
+                    Some(Err(error))
+                }
             }
         };
         let next = next.map(|rows| {
             let rows = rows.map_err(|error| DataFusionError::External(Box::new(error)))?;
-            Ok(rows.with_schema(self.schema.clone())?)
+            // by their order: a plan may call columns otherwise, and say more of them
+            let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+            let (_, columns, _) = rows.into_parts();
+            Ok(RecordBatch::try_new_with_options(SchemaRef::clone(&self.schema), columns, &options)?)
         });
         if !matches!(next, Some(Ok(_))) {
             self.rest = None;

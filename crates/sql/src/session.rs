@@ -5,25 +5,22 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use datafusion::arrow::array::timezone::Tz;
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::{ParamValues, ResolvedTableReference};
-use datafusion::error::{DataFusionError, Result as Planned};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::common::ParamValues;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::physical_plan::{EmptyRecordBatchStream, execute_stream};
-use datafusion::sql::parser::Statement;
-use futures::future::{Either, select};
+use datafusion::physical_plan::EmptyRecordBatchStream;
 use parking_lot::Mutex;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Sleep, sleep, timeout};
 
 use crate::catalog::{Catalogs, topics_schema};
 use crate::counters::{ScanTotals, StatementCounters};
-use crate::dialect::{self, Order};
+use crate::dialect::{self, Order, Scope};
 use crate::engine::Engine;
 use crate::error::{QueryError, QueryErrorKind};
-use crate::planner;
+use crate::planning::{Begun, Planning, aside};
 use crate::policy::Principal;
-use crate::running::{Running, timed_out};
+use crate::running::Running;
 use crate::split;
 
 /// Statements of one principal, one after the other. Each one sees everything that was acknowledged before it began, and
@@ -102,6 +99,11 @@ impl Session {
     /// # Errors
     /// As [`execute`](Self::execute).
     pub async fn execute_with(&self, sql: &str, values: Option<ParamValues>) -> Result<Answer, QueryError> {
+        let answer = self.answer_to(sql, values).await;
+        answer.inspect_err(|error| self.engine.shared.note(sql, error))
+    }
+
+    async fn answer_to(&self, sql: &str, values: Option<ParamValues>) -> Result<Answer, QueryError> {
         let statement = match self.understand(sql)? {
             Order::Query(statement) => *statement,
             Order::Set { name, value } => {
@@ -113,13 +115,9 @@ impl Session {
         let place = self.place().await?;
         let allowed = self.engine.shared.settings.statement_timeout;
         let mut deadline = Box::pin(sleep(allowed));
-        let begun = {
-            let beginning = pin!(self.begin(sql, statement, values));
-            match select(beginning, deadline.as_mut()).await {
-                Either::Left((begun, _)) => begun?,
-                Either::Right(((), _)) => return Err(timed_out(allowed)),
-            }
-        };
+        let planning = self.planning(sql);
+        let work = move || planning.begin(statement, values);
+        let (begun, place) = aside(place, deadline.as_mut(), allowed, work).await?;
         Ok(self.answer(sql, begun, deadline, place))
     }
 
@@ -128,28 +126,23 @@ impl Session {
     /// # Errors
     /// As [`execute`](Self::execute).
     pub async fn prepare(&self, sql: &str) -> Result<Prepared, QueryError> {
+        let prepared = self.planned(sql).await;
+        prepared.inspect_err(|error| self.engine.shared.note(sql, error))
+    }
+
+    async fn planned(&self, sql: &str) -> Result<Prepared, QueryError> {
         let none =
             || Prepared { sql: sql.to_owned(), schema: Arc::new(Schema::empty()), parameters: Vec::new() };
         let Order::Query(statement) = self.understand(sql)? else {
             return Ok(none());
         };
-        let shared = &self.engine.shared;
-        let references = self.references(&statement).map_err(|error| dialect::explain(error, sql))?;
-        let catalogs = Catalogs::listed(shared, &self.principal);
-        let planning = async {
-            let zone = self.time_zone.lock().clone();
-            let state = planner::state_of_statement(&shared.state, catalogs.clone(), zone.as_deref())?;
-            let plan = planner::plan(&state, *statement, None).await?;
-            let parameters = planner::parameters(&plan)?;
-            // Its types are those of the answer only after the rules have run, which those of its parameters may prevent.
-            let analyzed =
-                state.analyzer().execute_and_check(plan.clone(), state.config_options(), |_, _| {});
-            let plan = if parameters.is_empty() { analyzed? } else { analyzed.unwrap_or(plan) };
-            Planned::Ok((SchemaRef::clone(plan.schema().inner()), parameters))
-        };
-        let planned = planning.await.map_err(|error| missing(&catalogs, &references, error, sql));
-        let (schema, parameters) = planned?;
-        Ok(Prepared { sql: sql.to_owned(), schema: answered(&schema), parameters })
+        let place = self.place().await?;
+        let allowed = self.engine.shared.settings.statement_timeout;
+        let deadline = pin!(sleep(allowed));
+        let planning = self.planning(sql);
+        let work = move || planning.prepare(*statement);
+        let ((schema, parameters), _) = aside(place, deadline, allowed, work).await?;
+        Ok(Prepared { sql: sql.to_owned(), schema, parameters })
     }
 
     /// What one statement wants.
@@ -168,7 +161,10 @@ impl Session {
                     &schema,
                     &Catalogs::listed(&self.engine.shared, &self.principal),
                 )?;
-                dialect::understand(statement, catalog, &schema)
+                let zone = self.time_zone.lock().clone();
+                let catalogs = &self.engine.shared.catalogs;
+                let scope = Scope { catalog, schema: &schema, catalogs, time_zone: zone.as_deref() };
+                dialect::understand(statement, scope)
             }
         }
     }
@@ -192,8 +188,14 @@ impl Session {
         topics_schema(&self.engine.shared.default_view)
     }
 
-    fn references(&self, statement: &Statement) -> Planned<Vec<ResolvedTableReference>> {
-        planner::references(statement, self.catalog(), &self.schema())
+    /// What a statement of this text is planned with.
+    fn planning(&self, sql: &str) -> Planning {
+        Planning {
+            shared: Arc::clone(&self.engine.shared),
+            principal: self.principal.clone(),
+            time_zone: self.time_zone.lock().clone(),
+            sql: sql.to_owned(),
+        }
     }
 
     /// Sets a variable of the session.
@@ -222,30 +224,6 @@ impl Session {
         Err(QueryError::new(QueryErrorKind::ResourcesExhausted, text))
     }
 
-    /// Takes the snapshot, plans, and begins to run.
-    async fn begin(
-        &self,
-        sql: &str,
-        statement: Statement,
-        values: Option<ParamValues>,
-    ) -> Result<Begun, QueryError> {
-        let shared = &self.engine.shared;
-        let explain = |error| dialect::explain(error, sql);
-        let counters = StatementCounters::default();
-        let references = self.references(&statement).map_err(explain)?;
-        let catalogs =
-            Catalogs::snapshot(shared, &self.principal, &references, &counters).map_err(explain)?;
-        let planning = async {
-            let zone = self.time_zone.lock().clone();
-            let mut state = planner::state_of_statement(&shared.state, catalogs.clone(), zone.as_deref())?;
-            let plan = planner::plan(&state, statement, values).await?;
-            let plan = planner::physical_plan(&mut state, &shared.settings, &plan).await?;
-            let schema = answered(&plan.schema());
-            Planned::Ok(Begun { schema, rows: execute_stream(plan, state.task_ctx())?, counters })
-        };
-        planning.await.map_err(|error| missing(&catalogs, &references, error, sql))
-    }
-
     fn answer(
         &self,
         sql: &str,
@@ -255,16 +233,11 @@ impl Session {
     ) -> Answer {
         let Begun { schema, rows, counters } = begun;
         let allowed = self.engine.shared.settings.statement_timeout;
-        let rows = Running::new(SchemaRef::clone(&schema), rows, deadline, allowed, sql.to_owned(), place);
+        let noting = Arc::clone(&self.engine.shared);
+        let rows =
+            Running::new(SchemaRef::clone(&schema), rows, deadline, allowed, sql.to_owned(), place, noting);
         Answer { schema, rows: Box::pin(rows), scans: Scans(counters) }
     }
-}
-
-/// A statement that has begun to run.
-struct Begun {
-    schema: SchemaRef,
-    rows: SendableRecordBatchStream,
-    counters: StatementCounters,
 }
 
 impl Answer {
@@ -287,29 +260,6 @@ impl Scans {
 impl std::fmt::Debug for Answer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Answer").field("schema", &self.schema).finish_non_exhaustive()
-    }
-}
-
-/// The columns of an answer. What a plan says about nulls changes with what it is optimised to, which readers that compare
-/// a prepared statement with its answer must not notice: so each column may have some.
-fn answered(schema: &Schema) -> SchemaRef {
-    let nullable = |field: &Arc<Field>| Field::new(field.name(), field.data_type().clone(), true);
-    Arc::new(Schema::new(schema.fields().iter().map(nullable).collect::<Vec<_>>()))
-}
-
-/// The error of a statement that could not be planned: a table that does not exist is told with what there is instead.
-fn missing(
-    catalogs: &Catalogs,
-    references: &[ResolvedTableReference],
-    error: DataFusionError,
-    sql: &str,
-) -> QueryError {
-    let explained = dialect::explain(error, sql);
-    match catalogs.missing(references) {
-        Some(text) if explained.kind() == QueryErrorKind::NotFound => {
-            QueryError::new(QueryErrorKind::NotFound, text)
-        }
-        _ => explained,
     }
 }
 

@@ -13,6 +13,9 @@ use crate::error::{QueryError, QueryErrorKind};
 pub struct Settings {
     /// Memory of all queries together, for sorting, grouping and joining; beyond it they spill. At least 8 MiB; default
     /// 512 MiB.
+    ///
+    /// The results of functions may have as much again (at least 64 MiB), and one call a quarter of it (at least 16 MiB):
+    /// what needs more fails.
     pub memory_len_max: usize,
     /// Where queries spill to. What is left there from earlier is deleted at start. `None`: a query that would spill fails.
     pub spill_dir: Option<PathBuf>,
@@ -21,13 +24,14 @@ pub struct Settings {
     /// Threads' worth of parallelism in one query, as far as there are 8 MiB of memory for each. Default: the number of
     /// processors.
     pub parallelism: usize,
-    /// How long a statement may take, from its planning to its last row. Default ten minutes.
+    /// How long a statement may take, from its planning to its last row. Default ten minutes. A reader that stalls holds the
+    /// statement's place so long.
     pub statement_timeout: Duration,
     /// Statements that run at a time; more of them wait. Default 32.
     pub statements_max: usize,
-    /// The longest text of a statement. Default 1 MiB.
+    /// The longest text of a statement. Default 256 KiB.
     pub statement_len_max: usize,
-    /// Rows of one batch, at most. Default 8192.
+    /// Rows of one batch, at most; fewer, down to 16, where rows are long. Default 8192.
     pub rows_max: usize,
 }
 
@@ -40,7 +44,7 @@ impl Default for Settings {
             parallelism: std::thread::available_parallelism().map_or(2, usize::from),
             statement_timeout: Duration::from_mins(10),
             statements_max: 32,
-            statement_len_max: 1 << 20,
+            statement_len_max: 256 << 10,
             rows_max: 8192,
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use kolumn_broker::{Broker, GroupDescription, GroupMember, GroupReader, Settings, SqlSettings};
 use kolumn_sql::flight::{FlightServer, FlightSettings};
 use kolumn_sql::postgres::{PostgresServer, PostgresSettings};
-use kolumn_sql::{Engine, Group, GroupSource, Member, shell};
+use kolumn_sql::{Engine, Event, Group, GroupSource, Member, Observer, shell};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::arguments::{Format, Query};
@@ -121,6 +121,7 @@ fn engine(settings: &Settings, broker: &Broker) -> kolumn_sql::Builder {
         .catalog_alias("vast")
         .default_view(&settings.view)
         .groups(Arc::new(Groups(broker.group_reader())))
+        .observer(Arc::new(Log))
 }
 
 fn taken(address: SocketAddr, flag: &str, error: &io::Error) -> String {
@@ -153,6 +154,29 @@ pub(crate) fn ask(query: &Query, settings: &Settings) -> Result<(), String> {
     };
     runtime.block_on(asked).map_err(|error| error.to_string())
 }
+
+/// Writes the faults of SQL to the log: a client is told little of them.
+#[derive(Debug)]
+struct Log;
+
+impl Observer for Log {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::Fault { sql, error, .. } => {
+                let shown: String = sql.chars().take(STATEMENT_LEN_SHOWN).collect();
+                tracing::error!(
+                    statement = shown,
+                    error = crate::describe(*error),
+                    "a statement met a fault"
+                );
+            }
+            other => tracing::debug!(event = ?other, "SQL"),
+        }
+    }
+}
+
+/// Characters of a statement in the log.
+const STATEMENT_LEN_SHOWN: usize = 500;
 
 /// The broker's groups in the words of SQL.
 #[derive(Debug)]

@@ -16,6 +16,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Operator};
 use super::json;
 use super::strict;
 use super::text::{TextFunction, as_text, is_bytes, is_text};
+use crate::bounded::is_concatenation;
 
 /// Rewrites expressions before `DataFusion` finds a common type.
 #[derive(Debug)]
@@ -79,7 +80,7 @@ fn operands(binary: BinaryExpr, schema: &DFSchema) -> BinaryExpr {
     let BinaryExpr { left, op, right } = binary;
     let (left, right) = if compares(op) {
         comparable(*left, *right, schema)
-    } else if wants_text(op) || (op == Operator::StringConcat && !both_bytes(&left, &right, schema)) {
+    } else if wants_text(op) {
         (as_text(*left, schema), as_text(*right, schema))
     } else {
         (*left, *right)
@@ -87,8 +88,13 @@ fn operands(binary: BinaryExpr, schema: &DFSchema) -> BinaryExpr {
     BinaryExpr::new(Box::new(left), op, Box::new(right))
 }
 
-fn both_bytes(left: &Expr, right: &Expr, schema: &DFSchema) -> bool {
-    [left, right].iter().all(|side| side.get_type(schema).is_ok_and(|data_type| is_bytes(&data_type)))
+/// The sides of `||`: text, unless both are bytes.
+fn joined(mut call: ScalarFunction, schema: &DFSchema) -> ScalarFunction {
+    let is_bytes = |side: &Expr| side.get_type(schema).is_ok_and(|data_type| is_bytes(&data_type));
+    if !call.args.iter().all(is_bytes) {
+        call.args = call.args.into_iter().map(|side| as_text(side, schema)).collect();
+    }
+    call
 }
 
 /// Two sides of a comparison.
@@ -185,6 +191,9 @@ fn branches(case: Case, schema: &DFSchema) -> Case {
 }
 
 fn function(call: ScalarFunction, schema: &DFSchema) -> Transformed<Expr> {
+    if is_concatenation(&call.func) {
+        return Transformed::yes(Expr::ScalarFunction(joined(call, schema)));
+    }
     let Some(function) = call.func.inner().downcast_ref::<TextFunction>() else {
         return json::nested(call);
     };

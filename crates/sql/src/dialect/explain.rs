@@ -5,8 +5,9 @@ use std::error::Error;
 use datafusion::common::utils::datafusion_strsim::normalized_levenshtein;
 use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::{offset, parse};
 use crate::error::{QueryError, QueryErrorKind};
@@ -26,6 +27,11 @@ pub(super) fn explain(error: DataFusionError, text: &str) -> QueryError {
         && parse::tokens(text).is_ok_and(|tokens| offset::ambiguous(&tokens))
     {
         message.push_str("; `offset` is a keyword: write \"offset\" in double quotes for the column");
+    }
+    if kind == QueryErrorKind::Syntax
+        && let Some(name) = parse::tokens(text).ok().and_then(|tokens| dashed(&tokens))
+    {
+        message = format!("{message}; a name with dashes needs double quotes: \"{name}\"");
     }
     QueryError::new(kind, message)
 }
@@ -128,6 +134,26 @@ fn case_hint(name: &str, text: &str) -> String {
 
 fn quoting_hint(name: &str) -> String {
     format!(": names without quotes are read in lower case, write \"{name}\" in double quotes")
+}
+
+/// A table's name with dashes that was written without quotes.
+fn dashed(tokens: &[TokenWithSpan]) -> Option<String> {
+    let is_before_name = |token: &Token| {
+        matches!(token, Token::Word(word) if word.quote_style.is_none()
+            && matches!(word.keyword, Keyword::FROM | Keyword::JOIN | Keyword::DESCRIBE | Keyword::TABLE))
+    };
+    let mut befores = tokens.iter().enumerate().filter(|(_, token)| is_before_name(&token.token));
+    befores.find_map(|(before, _)| {
+        let rest = tokens.get(before + 1..)?.iter();
+        let name = rest.skip_while(|token| matches!(token.token, Token::Whitespace(_)));
+        let name = name.take_while(|token| match &token.token {
+            Token::Word(word) => word.quote_style.is_none(),
+            token => matches!(token, Token::Minus | Token::Period | Token::Number(..)),
+        });
+        let name: String = name.map(|token| token.token.to_string()).collect();
+        let name = name.trim_end_matches(['-', '.']);
+        (name.contains('-') && !name.starts_with('-')).then(|| name.to_owned())
+    })
 }
 
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {

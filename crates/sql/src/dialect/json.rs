@@ -20,6 +20,7 @@ use datafusion::prelude::coalesce;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use datafusion_functions_json::udfs;
 
+use super::UNDECIDED;
 use super::text::{Takes, TextFunction, as_text, is_bytes};
 
 /// `json_get(json, key or index, …)`: `json_as_text` that can be cast and nested.
@@ -125,12 +126,19 @@ fn is_bytes_in(expr: &Expr, schema: &DFSchema) -> bool {
 /// A parameter that is compared with bytes is text: that is what is written there.
 fn text_parameter(expr: Expr) -> Expr {
     match expr {
-        Expr::Placeholder(Placeholder { id, field: None }) => {
+        Expr::Placeholder(Placeholder { id, field: None }) if !is_undecided(&id) => {
             let field = Arc::new(Field::new(&id, DataType::Utf8, true));
             Expr::Placeholder(Placeholder::new_with_field(id, Some(field)))
         }
         other => other,
     }
+}
+
+/// Whether it is a parameter that asks what it would be.
+fn is_undecided(id: &str) -> bool {
+    id.strip_prefix('$')
+        .and_then(|number| number.parse().ok())
+        .is_some_and(|number: usize| number > UNDECIDED)
 }
 
 /// How an operand of an operator is shown in the name of its column.

@@ -6,6 +6,7 @@ mod explain;
 mod generic;
 mod ignored;
 mod json;
+mod names;
 mod offset;
 mod order;
 mod parse;
@@ -13,6 +14,7 @@ mod show;
 mod strict;
 mod syntax;
 mod text;
+mod timestamps;
 
 #[cfg(test)]
 mod tests;
@@ -22,9 +24,13 @@ use std::sync::Arc;
 use datafusion::catalog::CatalogProviderList;
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
-use datafusion::optimizer::AnalyzerRule;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
 use datafusion::optimizer::analyzer::function_rewrite::ApplyFunctionRewrites;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::sql::parser::Statement;
+#[cfg(feature = "postgres")]
+use datafusion::sql::sqlparser::ast::Expr;
 
 use crate::error::QueryError;
 
@@ -56,11 +62,37 @@ pub(crate) enum Order {
     Nothing,
 }
 
+/// What a statement finds in its session.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scope<'a> {
+    /// The catalog of names without one.
+    pub(crate) catalog: &'a str,
+    /// The schema of names without one.
+    pub(crate) schema: &'a str,
+    /// The names of all catalogs.
+    pub(crate) catalogs: &'a [String],
+    /// The time zone, if one is set.
+    pub(crate) time_zone: Option<&'a str>,
+}
+
 /// Finds out what a statement wants; refuses what would change something.
-///
-/// `catalog` and `schema` are those of names without one.
-pub(crate) fn understand(statement: Statement, catalog: &str, schema: &str) -> Result<Order, QueryError> {
-    order::understand(statement, catalog, schema)
+pub(crate) fn understand(statement: Statement, scope: Scope<'_>) -> Result<Order, QueryError> {
+    order::understand(statement, scope)
+}
+
+/// Parameters of greater numbers are bytes where they are compared with bytes; others are text there. So a statement can be
+/// asked which of its literals are compared with bytes.
+pub(crate) const UNDECIDED: usize = 32_768;
+
+/// Writes a pattern of `LIKE` with a backslash for the escape character that it has.
+#[cfg(feature = "postgres")]
+pub(crate) fn escape_with_backslash(expr: &mut Expr) {
+    syntax::escape_with_backslash(expr);
+}
+
+/// The names of the columns of an answer, which are not all those of its plan.
+pub(crate) fn names(plan: &LogicalPlan) -> Vec<String> {
+    names::names(plan)
 }
 
 /// Refuses `SHOW SCHEMAS` and `SHOW TABLES` of a place that is not among the catalogs: the information schema would list
@@ -74,9 +106,15 @@ pub(crate) fn look_up(
     show::look_up(statement, catalog, schema, catalogs)
 }
 
-/// Rules to be run before those of `DataFusion`.
+/// The rules that give a plan its types: those of `DataFusion`, with ours before and after them.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
-    vec![Arc::new(ApplyFunctionRewrites::new(vec![Arc::new(bytes::TextAndBytes)]))]
+    let before: [Arc<dyn FunctionRewrite + Send + Sync>; 2] =
+        [Arc::new(timestamps::WrittenCasts), Arc::new(bytes::TextAndBytes)];
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> =
+        vec![Arc::new(ApplyFunctionRewrites::new(before.to_vec()))];
+    rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(ApplyFunctionRewrites::new(vec![Arc::new(timestamps::CommonTypes)])));
+    rules
 }
 
 /// Registers our functions, some of them in place of `DataFusion`'s, which are to be registered before.

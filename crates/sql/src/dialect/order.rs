@@ -7,15 +7,15 @@ use datafusion::sql::sqlparser::ast::{
     self, Expr, ObjectName, Query, Set, SetExpr, UnaryOperator, Value, Visit, Visitor,
 };
 
-use super::{Order, ignored, show, syntax};
+use super::{Order, Scope, ignored, names, show, syntax};
 use crate::error::{QueryError, QueryErrorKind};
 
 /// See [`super::understand`].
-pub(super) fn understand(statement: Statement, catalog: &str, schema: &str) -> Result<Order, QueryError> {
+pub(super) fn understand(statement: Statement, scope: Scope<'_>) -> Result<Order, QueryError> {
     match statement {
-        Statement::Statement(statement) => understand_standard(*statement, catalog, schema),
+        Statement::Statement(statement) => understand_standard(*statement, scope),
         Statement::Explain(explain) => {
-            let explained = understand_explained(*explain.statement, catalog, schema)?;
+            let explained = understand_explained(*explain.statement, scope)?;
             Ok(query(Statement::Explain(ExplainStatement { statement: Box::new(explained), ..explain })))
         }
         Statement::Reset(ResetStatement::Variable(name)) => set(&name, None),
@@ -24,14 +24,14 @@ pub(super) fn understand(statement: Statement, catalog: &str, schema: &str) -> R
     }
 }
 
-fn understand_explained(statement: Statement, catalog: &str, schema: &str) -> Result<Statement, QueryError> {
-    match understand(statement, catalog, schema)? {
+fn understand_explained(statement: Statement, scope: Scope<'_>) -> Result<Statement, QueryError> {
+    match understand(statement, scope)? {
         Order::Query(statement) => Ok(*statement),
         Order::Set { .. } | Order::Nothing => Err(unsupported("`EXPLAIN` of what is not a query")),
     }
 }
 
-fn understand_standard(statement: ast::Statement, catalog: &str, schema: &str) -> Result<Order, QueryError> {
+fn understand_standard(statement: ast::Statement, scope: Scope<'_>) -> Result<Order, QueryError> {
     use ast::Statement as S;
     match statement {
         S::Query(mut body) => {
@@ -42,10 +42,11 @@ fn understand_standard(statement: ast::Statement, catalog: &str, schema: &str) -
             if let Some(clause) = ignored::find(&body) {
                 return Err(unsupported(&format!("`{clause}`")));
             }
+            names::keep_apart(&mut body);
             Ok(standard(S::Query(body)))
         }
         S::Explain { describe_alias, analyze, verbose, query_plan, estimate, statement, format, options } => {
-            let explained = understand_explained(Statement::Statement(statement), catalog, schema)?;
+            let explained = understand_explained(Statement::Statement(statement), scope)?;
             let Statement::Statement(statement) = explained else {
                 return Err(unsupported("`EXPLAIN EXPLAIN`"));
             };
@@ -61,11 +62,12 @@ fn understand_standard(statement: ast::Statement, catalog: &str, schema: &str) -
             };
             Ok(standard(explain))
         }
-        S::ExplainTable { .. } | S::ShowVariable { .. } | S::ShowFunctions { .. } => Ok(standard(statement)),
-        S::ShowSchemas { show_options, .. } => Ok(query(show::schemas(show_options, catalog)?)),
-        S::ShowTables { show_options, .. } => Ok(query(show::tables(show_options, catalog, schema)?)),
-        S::ShowCatalogs { show_options, .. } => Ok(query(show::catalogs(show_options, "Catalog")?)),
-        S::ShowDatabases { show_options, .. } => Ok(query(show::catalogs(show_options, "Database")?)),
+        S::ExplainTable { .. } | S::ShowFunctions { .. } => Ok(standard(statement)),
+        S::ShowVariable { variable } => Ok(query(show::variable(&variable, scope)?)),
+        S::ShowSchemas { show_options, .. } => Ok(query(show::schemas(show_options, scope)?)),
+        S::ShowTables { show_options, .. } => Ok(query(show::tables(show_options, scope)?)),
+        S::ShowCatalogs { show_options, .. } => Ok(query(show::catalogs(show_options, "Catalog", scope)?)),
+        S::ShowDatabases { show_options, .. } => Ok(query(show::catalogs(show_options, "Database", scope)?)),
         S::ShowColumns { show_options, .. } => Ok(query(show::columns(show_options)?)),
         S::Set(assignment) => understand_set(assignment),
         S::StartTransaction { .. }
@@ -78,17 +80,21 @@ fn understand_standard(statement: ast::Statement, catalog: &str, schema: &str) -
         | S::Close { .. }
         | S::UNLISTEN { .. } => Ok(Order::Nothing),
         S::Use(_) => Err(unsupported("`USE`: write the catalog and the schema before the table, or `USE`")),
-        S::Prepare { .. }
-        | S::Execute { .. }
-        | S::Declare { .. }
-        | S::Fetch { .. }
-        | S::Open(_)
-        | S::LISTEN { .. } => Err(unsupported(&format!("`{}`", first_words(&statement)))),
+        S::Declare { .. } | S::Fetch { .. } | S::Open(_) => Err(without_cursors(&statement)),
+        S::Prepare { .. } | S::Execute { .. } | S::LISTEN { .. } => {
+            Err(unsupported(&format!("`{}`", first_words(&statement))))
+        }
         other if first_words(&other).starts_with("SHOW") => {
             Err(unsupported(&format!("`{}`", first_words(&other))))
         }
         other => Err(read_only(&first_words(&other))),
     }
+}
+
+fn without_cursors(statement: &ast::Statement) -> QueryError {
+    let what = first_words(statement);
+    let text = format!("`{what}` is not supported: there are no cursors, and answers come as they are read");
+    QueryError::new(QueryErrorKind::Unsupported, text)
 }
 
 /// Finds what would write inside of a query: `WITH x AS (DELETE …)`, `SELECT … INTO`.
@@ -136,11 +142,16 @@ fn understand_set(assignment: Set) -> Result<Order, QueryError> {
 fn set(variable: &ObjectName, values: Option<&[Expr]>) -> Result<Order, QueryError> {
     let name = show::parts(variable)?.join(".").to_ascii_lowercase();
     match name.as_str() {
-        TIME_ZONE | "timezone" | "time.zone" => set_time_zone(values),
+        name if is_time_zone(name) => set_time_zone(values),
         "all" if values.is_none() => set_time_zone(None),
         name if WITHOUT_EFFECT.contains(&name) => Ok(Order::Nothing),
         name => Err(QueryError::new(QueryErrorKind::Unsupported, format!("`{name}` cannot be set"))),
     }
+}
+
+/// Whether it is a name of the one variable that has an effect.
+pub(super) fn is_time_zone(name: &str) -> bool {
+    [TIME_ZONE, "timezone", "time.zone"].contains(&name)
 }
 
 fn set_time_zone(values: Option<&[Expr]>) -> Result<Order, QueryError> {

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::{
     ShowStatementOptions,
 };
 
-use super::{parse, syntax};
+use super::{Scope, order, parse, syntax};
 use crate::error::{QueryError, QueryErrorKind};
 
 /// Where a listing looks: a schema, if it is the schema's tables that are listed.
@@ -66,8 +66,8 @@ fn tables_place(options: &ShowStatementOptions, catalog: &str, schema: &str) -> 
 }
 
 /// `SHOW SCHEMAS [IN catalog] [LIKE 'pattern']`: one column `Schema`.
-pub(super) fn schemas(options: ShowStatementOptions, catalog: &str) -> Result<Statement, QueryError> {
-    let Place { catalog, .. } = schemas_place(&options, catalog)?;
+pub(super) fn schemas(options: ShowStatementOptions, scope: Scope<'_>) -> Result<Statement, QueryError> {
+    let Place { catalog, .. } = schemas_place(&options, scope.catalog)?;
     let rows = format!(
         r#"SELECT schema_name AS "Schema" FROM {place}.{INFORMATION_SCHEMA}.schemata WHERE catalog_name = {name}
            UNION SELECT '{INFORMATION_SCHEMA}' AS "Schema""#,
@@ -78,12 +78,8 @@ pub(super) fn schemas(options: ShowStatementOptions, catalog: &str) -> Result<St
 }
 
 /// `SHOW TABLES [IN [catalog.]schema] [LIKE 'pattern']`: one column `Table`.
-pub(super) fn tables(
-    options: ShowStatementOptions,
-    catalog: &str,
-    schema: &str,
-) -> Result<Statement, QueryError> {
-    let Place { catalog, schema } = tables_place(&options, catalog, schema)?;
+pub(super) fn tables(options: ShowStatementOptions, scope: Scope<'_>) -> Result<Statement, QueryError> {
+    let Place { catalog, schema } = tables_place(&options, scope.catalog, scope.schema)?;
     let rows = format!(
         r#"SELECT table_name AS "Table" FROM {place}.{INFORMATION_SCHEMA}.tables
            WHERE table_catalog = {catalog} AND table_schema = {schema}"#,
@@ -95,15 +91,34 @@ pub(super) fn tables(
 }
 
 /// `SHOW CATALOGS [LIKE 'pattern']`, also called `SHOW DATABASES`.
-pub(super) fn catalogs(options: ShowStatementOptions, column: &str) -> Result<Statement, QueryError> {
+pub(super) fn catalogs(
+    options: ShowStatementOptions,
+    column: &str,
+    scope: Scope<'_>,
+) -> Result<Statement, QueryError> {
     if let Some(parts) = place(&options)? {
         return Err(too_many_parts("SHOW CATALOGS", &parts));
     }
-    let rows = format!(
-        "SELECT DISTINCT catalog_name AS {column} FROM {INFORMATION_SCHEMA}.schemata",
-        column = quoted(column)
-    );
+    let names: Vec<String> = scope.catalogs.iter().map(|name| format!("({})", literal(name))).collect();
+    let rows = format!("SELECT * FROM (VALUES {}) AS names({})", names.join(", "), quoted(column));
     listing(column, &rows, filter(options)?)
+}
+
+/// `SHOW TIME ZONE`, and `SHOW ALL` of the variables that a session has: the time zone. What the engine has besides is
+/// nobody's business.
+pub(super) fn variable(words: &[Ident], scope: Scope<'_>) -> Result<Statement, QueryError> {
+    let words: Vec<String> = words.iter().map(|word| word.value.to_ascii_lowercase()).collect();
+    let zone = literal(scope.time_zone.unwrap_or("UTC"));
+    let text = match words.join(".").as_str() {
+        name if order::is_time_zone(name) => format!("SELECT {zone} AS \"TimeZone\""),
+        "all" => format!("SELECT 'TimeZone' AS name, {zone} AS setting"),
+        name => {
+            let text = format!("`{name}` cannot be shown: the variable of a session is its `TIME ZONE`");
+            return Err(QueryError::new(QueryErrorKind::Unsupported, text));
+        }
+    };
+    let statement = parse::parse(&text)?.pop();
+    statement.ok_or_else(|| QueryError::new(QueryErrorKind::Internal, "a variable without a query"))
 }
 
 /// `SHOW COLUMNS FROM table`: the same as `DESCRIBE table`.

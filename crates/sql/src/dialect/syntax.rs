@@ -2,7 +2,8 @@
 //!
 //! A chain of `AND` or `OR` is parsed into a tree as deep as it is long; it is balanced, so that whatever recurses over it
 //! does so a few levels only. `SUBSTRING(… FROM …)`, `POSITION(… IN …)` and `OVERLAY(…)` are planned as calls of `DataFusion`'s own functions, which
-//! take text only; as plain calls they find those that take bytes too.
+//! take text only; as plain calls they find those that take bytes too. `LIKE … ESCAPE` takes no escape character but the
+//! backslash.
 
 use std::ops::ControlFlow;
 
@@ -32,6 +33,7 @@ impl VisitorMut for Rewrite {
         if let Some(call) = plain_call(expr) {
             *expr = call;
         }
+        escape_with_backslash(expr);
         ControlFlow::Continue(())
     }
 }
@@ -87,23 +89,85 @@ fn plain_call(expr: &Expr) -> Option<Expr> {
         }
         _ => return None,
     };
-    let arguments = arguments
-        .into_iter()
-        .flatten()
-        .map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument.as_ref().clone())))
-        .collect();
-    Some(Expr::Function(Function {
+    let arguments = arguments.into_iter().flatten().map(|argument| argument.as_ref().clone());
+    Some(call(name, arguments))
+}
+
+/// See [`super::escape_with_backslash`].
+pub(super) fn escape_with_backslash(expr: &mut Expr) {
+    let (Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. }) = expr else {
+        return;
+    };
+    let Some(Value::SingleQuotedString(escape)) = escape_char.as_ref().map(|escape| &escape.value) else {
+        return;
+    };
+    let mut characters = escape.chars();
+    let escape = match (characters.next(), characters.next()) {
+        (Some('\\'), None) => return,
+        (escape, None) => escape,
+        _ => return, // is refused when it is planned
+    };
+    let new = match pattern.as_ref() {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(pattern) => text(&escaped(pattern, escape)),
+            _ => return,
+        },
+        pattern => {
+            let mut new = replaced(pattern.clone(), "\\", "\\\\");
+            if let Some(escape) = escape.map(String::from) {
+                new = replaced(new, &escape.repeat(2), DOUBLED);
+                new = replaced(new, &escape, "\\");
+                new = replaced(new, DOUBLED, &escape);
+            }
+            new
+        }
+    };
+    **pattern = new;
+    *escape_char = None;
+}
+
+fn escaped(pattern: &str, escape: Option<char>) -> String {
+    let mut new = String::with_capacity(pattern.len());
+    let mut characters = pattern.chars();
+    while let Some(c) = characters.next() {
+        match (c, characters.clone().next()) {
+            (c, Some(next)) if Some(c) == escape => {
+                characters.next();
+                new.extend(['\\', next]);
+            }
+            ('\\', _) => new.push_str("\\\\"),
+            (c, _) => new.push(c),
+        }
+    }
+    new
+}
+
+fn replaced(expr: Expr, from: &str, to: &str) -> Expr {
+    call("replace", [expr, text(from), text(to)])
+}
+
+fn text(text: &str) -> Expr {
+    Expr::value(Value::SingleQuotedString(text.to_owned()))
+}
+
+fn call(name: &str, arguments: impl IntoIterator<Item = Expr>) -> Expr {
+    let arguments =
+        arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)));
+    Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(FunctionArgumentList {
             duplicate_treatment: None,
-            args: arguments,
+            args: arguments.collect(),
             clauses: Vec::new(),
         }),
         filter: None,
         null_treatment: None,
         over: None,
         within_group: Vec::new(),
-    }))
+    })
 }
+
+/// Stands for two escape characters, which are one that is meant, while single ones are replaced.
+const DOUBLED: &str = "\u{1}";

@@ -23,8 +23,9 @@ pub(super) async fn catalogs(command: CommandGetCatalogs, session: &Session) -> 
 }
 
 pub(super) async fn schemas(command: CommandGetDbSchemas, session: &Session) -> Result<RecordBatch, Status> {
+    let text = listing("catalog_name, schema_name", "schemata", command.catalog.as_deref(), session);
     let mut found = command.into_builder();
-    for row in texts(session, "SELECT catalog_name, schema_name FROM information_schema.schemata").await? {
+    for row in texts(session, &text).await? {
         let [catalog, schema] = &row;
         found.append(catalog, schema);
     }
@@ -35,8 +36,8 @@ pub(super) async fn tables(command: CommandGetTables, session: &Session) -> Resu
     let with_columns = command.include_schema;
     let empty = Schema::empty();
     let mut found = CommandGetTables { include_schema: false, ..command.clone() }.into_builder();
-    let text = "SELECT table_catalog, table_schema, table_name, table_type FROM information_schema.tables";
-    for row in texts(session, text).await? {
+    let columns = "table_catalog, table_schema, table_name, table_type";
+    for row in texts(session, &listing(columns, "tables", command.catalog.as_deref(), session)).await? {
         let [catalog, schema, table, kind] = &row;
         found.append(catalog, schema, table, kind_of(schema, kind), &empty).map_err(status::of_flight)?;
     }
@@ -48,7 +49,7 @@ pub(super) async fn tables(command: CommandGetTables, session: &Session) -> Resu
     let mut described = command.into_builder();
     for row in rows::<4>(&found)? {
         let [catalog, schema, table, kind] = &row;
-        let columns = match columns(session, [catalog, schema, table]).await {
+        let columns = match columns_of(session, [catalog, schema, table]).await {
             Ok(columns) => columns,
             Err(error) if error.kind() == QueryErrorKind::NotFound => continue, // deleted since
             Err(error) => return Err(status::of_query(&error)),
@@ -106,8 +107,20 @@ fn kind_of<'a>(schema: &str, kind: &'a str) -> &'a str {
     }
 }
 
-async fn columns(session: &Session, path: [&str; 3]) -> Result<SchemaRef, QueryError> {
-    let path = path.map(|name| format!("\"{}\"", name.replace('"', "\"\""))).join(".");
+/// The statement that lists what is in the catalog of this name. Where none is asked for, it is the first one: under its
+/// other names, the catalog is the same.
+fn listing(columns: &str, table: &str, catalog: Option<&str>, session: &Session) -> String {
+    let shared = &session.engine().shared;
+    let catalog = catalog.filter(|name| shared.has_catalog(name)).unwrap_or(shared.default_catalog());
+    format!("SELECT {columns} FROM {}.information_schema.{table}", quoted(catalog))
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+async fn columns_of(session: &Session, path: [&str; 3]) -> Result<SchemaRef, QueryError> {
+    let path = path.map(quoted).join(".");
     let prepared = session.prepare(&format!("SELECT * FROM {path}")).await?;
     Ok(plain::schema(&prepared.schema))
 }

@@ -1,6 +1,6 @@
 //! A session: its prepared statements, portals and transaction, and how each message is answered.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +19,7 @@ use super::statement::{Kind, Step, split};
 use super::translate::{Translated, translate};
 use super::types::{columns, oid, oid_of};
 use super::variables::Variables;
+use crate::dialect::UNDECIDED;
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::policy::Principal;
@@ -45,6 +46,8 @@ struct Statement {
     /// The columns of its answer, if it has rows.
     columns: Option<Vec<Column>>,
     parameters: Vec<u32>,
+    /// The types of the parameters as far as the client has declared them.
+    declared: Vec<u32>,
 }
 
 /// A statement with values for its parameters.
@@ -142,7 +145,7 @@ impl Conversation {
                 outgoing.replies.parse_complete();
             }
             Message::Bind(bind) => {
-                self.bind(bind)?;
+                self.bind(bind).await?;
                 outgoing.replies.bind_complete();
             }
             Message::Describe(target) => self.describe(&target, &mut outgoing.replies)?,
@@ -210,6 +213,11 @@ impl Conversation {
     /// A statement of which nothing is planned, but what has to be known to translate it.
     async fn look_at(&mut self, text: &str, types: &[u32]) -> Result<Statement, Failure> {
         let kind = Kind::of(text);
+        if kind == Kind::Copy {
+            let text = "`COPY` is not supported: rows are written by Kafka's producers, and `psql --csv -c 'SELECT …'` or \
+                        `\\g file` puts those of a query into a file";
+            return Err(Refusal::error(state::FEATURE_NOT_SUPPORTED, text).into());
+        }
         let mut translated = Translated::default();
         let mut text = text.to_owned();
         let mut recognised = None;
@@ -226,7 +234,8 @@ impl Conversation {
             text = translated.text().unwrap_or(text);
             recognised = self.catalog.recognise(&text);
         }
-        Ok(Statement { text, kind, recognised, translated, columns: None, parameters: Vec::new() })
+        let (parameters, declared) = (Vec::new(), types.to_vec());
+        Ok(Statement { text, kind, recognised, translated, columns: None, parameters, declared })
     }
 
     async fn prepare(&mut self, text: &str, types: &[u32]) -> Result<Statement, Failure> {
@@ -275,6 +284,14 @@ impl Conversation {
                 None => statement.parameters.push(if *number == 0 { oid::TEXT } else { *number }),
             }
         }
+        for (index, number) in &statement.translated.casts {
+            let is_open = matches!(types.get(*index).copied(), None | Some(0 | oid::UNKNOWN));
+            if let Some(place) =
+                statement.parameters.get_mut(*index).filter(|place| is_open && **place == oid::TEXT)
+            {
+                *place = *number;
+            }
+        }
         for index in &statement.translated.bytes {
             if let Some(place) = statement.parameters.get_mut(*index) {
                 *place = oid::BYTEA;
@@ -283,7 +300,7 @@ impl Conversation {
         Ok(statement)
     }
 
-    fn bind(&mut self, bind: Bind) -> Result<(), Refusal> {
+    async fn bind(&mut self, bind: Bind) -> Result<(), Refusal> {
         let statement = self.statement(&bind.statement)?;
         let (given, expected) = (bind.values.len(), statement.parameters.len());
         if given != expected {
@@ -297,10 +314,11 @@ impl Conversation {
                 "too many portals in this session: close some",
             ));
         }
+        let bytes = bytes_among(&self.session, &statement, &bind).await;
         let mut values = Vec::new();
         for (index, (value, number)) in bind.values.iter().zip(&statement.parameters).enumerate() {
-            let value = parameters::read(*number, Format::of(&bind.formats, index), value.as_ref())?;
-            values.push(value);
+            let number = if bytes.contains(&index) { oid::BYTEA } else { *number };
+            values.push(parameters::read(number, Format::of(&bind.formats, index), value.as_ref())?);
         }
         let values = (!values.is_empty()).then(|| ParamValues::from(values));
         let portal = Portal { statement, values, formats: bind.result_formats, rows: None, done: false };
@@ -417,6 +435,7 @@ impl Conversation {
                 Ok(Outcome::Done(if name.is_some() { "DEALLOCATE" } else { "DEALLOCATE ALL" }))
             }
             Kind::Nothing(tag) => Ok(Outcome::Done(tag)),
+            Kind::Copy => Err(Refusal::error(state::FEATURE_NOT_SUPPORTED, "`COPY` is not supported").into()),
         }
     }
 
@@ -500,6 +519,32 @@ impl Conversation {
             Refusal::error(state::STATEMENT_NAME, format!("prepared statement `{name}` does not exist"))
         })
     }
+}
+
+/// Which values are bytes, although we have told that they are text: those that are written as bytes, of a type that the
+/// client leaves open, and are compared with bytes.
+async fn bytes_among(session: &Session, statement: &Statement, bind: &Bind) -> BTreeSet<usize> {
+    let is_open = |index| matches!(statement.declared.get(index).copied(), None | Some(0 | oid::UNKNOWN));
+    let values = bind.values.iter().zip(&statement.parameters).enumerate();
+    let written = values.filter(|(index, (value, number))| {
+        **number == oid::TEXT
+            && is_open(*index)
+            && Format::of(&bind.formats, *index) == Format::Text
+            && value.as_ref().is_some_and(|value| parameters::is_hex(value))
+    });
+    let mut written: BTreeSet<usize> = written.map(|(index, _)| index).collect();
+    if let Some(asked) =
+        Some(&written).filter(|set| !set.is_empty()).and_then(|set| statement.translated.asking(set))
+    {
+        let found = session.prepare(&asked).await.map_or_else(|_| Vec::new(), |found| found.parameters);
+        written.retain(|index| {
+            let found = found.get(index.saturating_add(UNDECIDED)).and_then(Option::as_ref);
+            found.is_some_and(|found| oid_of(found) == oid::BYTEA)
+        });
+    } else {
+        written.clear();
+    }
+    written
 }
 
 async fn set_time_zone(session: &Session, zone: &str) -> Result<(), QueryError> {

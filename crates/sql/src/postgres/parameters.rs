@@ -148,6 +148,11 @@ fn list(elements: &[ScalarValue], element: u32) -> Result<ScalarValue, Refusal> 
     Ok(ScalarValue::List(ScalarValue::new_list_nullable(&elements, &element)))
 }
 
+/// Whether a text is bytes in PostgreSQL's hex form.
+pub(crate) fn is_hex(text: &[u8]) -> bool {
+    text.starts_with(b"\\x") && std::str::from_utf8(text).is_ok_and(|text| bytea(text).is_some())
+}
+
 /// `bytea` as text: `\x` and hexadecimal digits, or bytes of which some are `\ooo` and a backslash is two.
 pub(crate) fn bytea(text: &str) -> Option<Vec<u8>> {
     if let Some(digits) = text.strip_prefix("\\x") {

@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Deallocate(Option<String>),
     /// Forgets everything that the session has set.
     Discard,
+    /// Reads or writes rows in a format of its own, which we do not speak.
+    Copy,
     /// Has nothing to do here and is accepted, for the sake of clients that send it.
     Nothing(&'static str),
 }
@@ -53,6 +55,7 @@ impl Kind {
             ["DEALLOCATE", "PREPARE", ..] => words.deallocate(2),
             ["DEALLOCATE", ..] => words.deallocate(1),
             ["DISCARD", ..] => Self::Discard,
+            ["COPY", ..] => Self::Copy,
             ["CLOSE", ..] => Self::Nothing("CLOSE CURSOR"),
             ["LISTEN", ..] => Self::Nothing("LISTEN"),
             ["UNLISTEN", ..] => Self::Nothing("UNLISTEN"),
@@ -212,6 +215,7 @@ mod tests {
         check("SHOW TABLES IN x", &Kind::Query { tag: "SHOW" });
         check("DEALLOCATE ALL", &Kind::Deallocate(None));
         check("DEALLOCATE PREPARE p", &Kind::Deallocate(Some("p".into())));
+        check("COPY (SELECT 1) TO STDOUT", &Kind::Copy);
         check("(SELECT 1)", &Kind::Query { tag: "SELECT" });
         check("insert into t values (1)", &Kind::Query { tag: "SELECT" });
     }

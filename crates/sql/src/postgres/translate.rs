@@ -1,23 +1,23 @@
 //! What PostgreSQL means and the engine would read otherwise: literals of `bytea`, patterns of `to_char`, encodings, the
 //! types that a client declares for its parameters, and the names of columns.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
-    SelectItem, SetExpr, Statement, Value, VisitMut, VisitorMut,
+    ArrayElemTypeDef, BinaryOperator, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments,
+    SelectItem, Statement, Value, VisitMut, VisitorMut,
 };
 
-use super::catalog::{APART, call, cast, first_select, name_of, parse, parts};
+use super::catalog::{call, cast, first_select, name_of, parse, parts};
 use super::parameters::bytea;
 use super::pattern;
 use super::refusal::{Refusal, state};
-use super::types::oid;
-use crate::dialect::{self, Order};
+use super::types::{array_of, oid};
+use crate::dialect::{self, Order, Scope, UNDECIDED};
 
 /// A statement in the engine's words.
 #[derive(Debug, Default)]
@@ -27,9 +27,9 @@ pub(crate) struct Translated {
     names: Vec<Name>,
     /// Parameters that are cast to `bytea` and whose type the client leaves open.
     pub(crate) bytes: BTreeSet<usize>,
-    /// How many parameters the statement has of its own.
-    own: usize,
-    /// Literals that are bytes if what they are compared with is; they stand as parameters after its own ones.
+    /// Parameters that are cast to another type.
+    pub(crate) casts: BTreeMap<usize, u32>,
+    /// Literals that are bytes if what they are compared with is; they stand as parameters from [`UNDECIDED`] on.
     undecided: Vec<String>,
 }
 
@@ -56,24 +56,22 @@ pub(crate) fn translate(text: &str, types: &[u32]) -> Result<Translated, Refusal
         names = select.projection.iter().map(name).collect();
     }
     // this also balances what would be too deep to be visited
-    let Ok(Order::Query(statement)) = dialect::understand(parsed, "", "") else {
+    let Ok(Order::Query(statement)) = dialect::understand(parsed, Scope::default()) else {
         return Ok(Translated::default());
     };
     let mut parsed = *statement;
     let Some(statement) = inner(&mut parsed) else { return Ok(Translated::default()) };
-    let mut translator = Translator { types, changed: false, bytes: BTreeSet::new(), own: 0 };
+    let (bytes, casts) = (BTreeSet::new(), BTreeMap::new());
+    let mut translator = Translator { types, changed: false, bytes, casts, own: 0 };
     if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut translator) {
         return Err(*refusal);
     }
-    let (mut changed, bytes, own) = (translator.changed, translator.bytes, translator.own);
-    if let Statement::Query(query) = statement {
-        changed |= apart(query, &names);
-    }
-    let mut literals = Literals { first: own, found: Vec::new() };
-    if text.contains("\\x") {
+    let Translator { changed, bytes, casts, own, .. } = translator;
+    let mut literals = Literals { found: Vec::new() };
+    if text.contains("\\x") && own <= UNDECIDED {
         let _ = VisitMut::visit(statement, &mut literals);
     }
-    Ok(Translated { statement: Some(parsed), changed, names, bytes, own, undecided: literals.found })
+    Ok(Translated { statement: Some(parsed), changed, names, bytes, casts, undecided: literals.found })
 }
 
 impl Translated {
@@ -84,10 +82,10 @@ impl Translated {
 
     /// Puts the literals back: as bytes where `is_bytes` says so of a parameter's index.
     pub(crate) fn decide(&mut self, is_bytes: impl Fn(usize) -> bool) {
-        let (own, literals) = (self.own, std::mem::take(&mut self.undecided));
+        let literals = std::mem::take(&mut self.undecided);
         let changed = &mut self.changed;
         let mut change = Placeholders(|number: usize| {
-            let text = literals.get(number.checked_sub(own)?.checked_sub(1)?)?;
+            let text = literals.get(number.checked_sub(UNDECIDED)?.checked_sub(1)?)?;
             let bytes = bytea(text).filter(|_| is_bytes(number.saturating_sub(1)));
             *changed |= bytes.is_some();
             Some(bytes.map_or_else(
@@ -98,6 +96,19 @@ impl Translated {
         if let Some(statement) = self.statement.as_mut().and_then(inner) {
             let _ = VisitMut::visit(statement, &mut change);
         }
+    }
+
+    /// The statement by which the engine can tell which of these parameters are compared with bytes: those that are bytes if
+    /// [`UNDECIDED`] is added to their indices.
+    pub(crate) fn asking(&self, indices: &BTreeSet<usize>) -> Option<String> {
+        let mut parsed = self.statement.clone()?;
+        let mut change = Placeholders(|number: usize| {
+            let index = number.checked_sub(1).filter(|index| indices.contains(index))?;
+            let number = index.saturating_add(UNDECIDED).saturating_add(1);
+            Some(Expr::value(Value::Placeholder(format!("${number}"))))
+        });
+        let _ = VisitMut::visit(inner(&mut parsed)?, &mut change);
+        Some(parsed.to_string())
     }
 
     /// Its text, if it is not the one that was given.
@@ -133,7 +144,7 @@ impl Translated {
         let field = |(index, field): (usize, &Arc<Field>)| {
             let name = match names.get(index) {
                 Some(Name::Given(name)) => name.clone(),
-                _ => field.name().split(APART).next().unwrap_or_default().to_owned(),
+                _ => field.name().clone(),
             };
             field.as_ref().clone().with_name(name)
         };
@@ -159,41 +170,11 @@ fn name(item: &SelectItem) -> Name {
     }
 }
 
-/// Keeps apart columns that the engine would call the same, which it refuses. Returns whether there are such.
-fn apart(query: &mut Query, names: &[Name]) -> bool {
-    let SetExpr::Select(select) = query.body.as_mut() else { return false };
-    let wildcard = names.contains(&Name::Wildcard);
-    let mut taken = BTreeSet::new();
-    let mut changed = false;
-    for (index, item) in select.projection.iter_mut().enumerate() {
-        let (expr, own, name) = match item {
-            SelectItem::UnnamedExpr(expr) => {
-                (expr.clone(), expr.to_string(), name_of(expr).unwrap_or_default())
-            }
-            SelectItem::ExprWithAlias { expr, alias } => {
-                (expr.clone(), alias.value.clone(), alias.value.clone())
-            }
-            _ => continue,
-        };
-        // A column that is named beside of `*` is among those, too.
-        let named_beside = wildcard
-            && matches!(item, SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)));
-        // A cast can be written in several ways.
-        let cast = index > 0 && matches!(item, SelectItem::UnnamedExpr(Expr::Cast { .. }));
-        if taken.insert(own) && !named_beside && !cast {
-            continue;
-        }
-        let alias = Ident::with_quote('"', format!("{name}{APART}{index}"));
-        *item = SelectItem::ExprWithAlias { expr, alias };
-        changed = true;
-    }
-    changed
-}
-
 struct Translator<'a> {
     types: &'a [u32],
     changed: bool,
     bytes: BTreeSet<usize>,
+    casts: BTreeMap<usize, u32>,
     own: usize,
 }
 
@@ -203,6 +184,12 @@ impl VisitorMut for Translator<'_> {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         if let Some(number) = placeholder(expr) {
             self.own = self.own.max(number);
+        }
+        if let Expr::Cast { expr: inner, data_type, .. } = expr
+            && let Some(index) = placeholder(inner).and_then(|number| number.checked_sub(1))
+            && let Some(number) = oid_of_name(data_type)
+        {
+            self.casts.insert(index, number);
         }
         let new = match expr {
             Expr::Cast { expr: inner, data_type: DataType::Bytea, .. } => self.bytea(inner),
@@ -297,7 +284,6 @@ fn function_of_two(name: &str, first: &Expr, second: &Expr) -> Result<Option<Exp
 
 /// Finds literals in PostgreSQL's hex form of bytes that are compared with something.
 struct Literals {
-    first: usize,
     found: Vec<String>,
 }
 
@@ -308,7 +294,7 @@ impl Literals {
             && bytea(text).is_some()
         {
             self.found.push(text.to_owned());
-            let number = self.first.saturating_add(self.found.len());
+            let number = UNDECIDED.saturating_add(self.found.len());
             *expr = Expr::value(Value::Placeholder(format!("${number}")));
         }
     }
@@ -385,6 +371,27 @@ fn bytes_literal(bytes: &[u8]) -> Expr {
     } else {
         Expr::value(Value::HexStringLiteral(digits))
     }
+}
+
+/// The type that a parameter has because it is cast to it. A time in a zone is not among them: it is read in the zone of the
+/// session, by the engine.
+fn oid_of_name(data_type: &DataType) -> Option<u32> {
+    if let DataType::Array(ArrayElemTypeDef::SquareBracket(element, None)) = data_type {
+        return oid_of_name(element).map(array_of);
+    }
+    Some(match data_type.to_string().to_ascii_lowercase().as_str() {
+        "bool" | "boolean" => oid::BOOL,
+        "int2" | "smallint" => oid::INT2,
+        "int" | "int4" | "integer" => oid::INT4,
+        "int8" | "bigint" => oid::INT8,
+        "float4" | "real" => oid::FLOAT4,
+        "float8" | "double" | "double precision" => oid::FLOAT8,
+        "date" => oid::DATE,
+        "timestamp" | "timestamp without time zone" => oid::TIMESTAMP,
+        "text" | "varchar" => oid::TEXT,
+        "oid" => oid::OID,
+        _ => return None,
+    })
 }
 
 /// The name of a type that decides what an answer is; texts are what a parameter is taken for anyhow.

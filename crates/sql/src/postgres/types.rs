@@ -127,7 +127,7 @@ pub(crate) fn element_of(array: u32) -> Option<u32> {
 }
 
 /// An array of these; of what has no array we show JSON.
-fn array_of(element: u32) -> u32 {
+pub(crate) fn array_of(element: u32) -> u32 {
     ARRAYS.iter().find(|(of, _)| *of == element).map_or(oid::JSON, |(_, array)| *array)
 }
 

@@ -134,7 +134,8 @@ fn is_path(path: &str, default: &str) -> bool {
 }
 
 fn checked(name: &str, value: &str) -> Result<String, Refusal> {
-    let lower = value.to_ascii_lowercase();
+    // some clients quote what they send when they connect
+    let lower = value.trim_matches('\'').to_ascii_lowercase();
     let fits = match name {
         "client_encoding" => {
             if matches!(lower.as_str(), "utf8" | "utf-8" | "unicode" | "auto") {

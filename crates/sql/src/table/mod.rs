@@ -52,6 +52,15 @@ impl TopicTable {
         let partitions = rows.map_or(&[][..], |rows| rows.snapshot.partitions());
         partitions.iter().map(PartitionSnapshot::bytes).fold(0, u64::saturating_add)
     }
+
+    /// About how many bytes a row has, on average.
+    pub(crate) fn row_len(&self) -> usize {
+        let rows = self.rows.as_ref();
+        let partitions = rows.map_or(&[][..], |rows| rows.snapshot.partitions());
+        let offsets = partitions.iter().map(PartitionSnapshot::offsets);
+        let rows = offsets.map(|offsets| offsets.end.abs_diff(offsets.start)).fold(0, u64::saturating_add);
+        usize::try_from(self.len() / rows.max(1)).unwrap_or(usize::MAX)
+    }
 }
 
 #[async_trait]

@@ -173,6 +173,22 @@ async fn errors_come_with_the_code_that_says_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn columns_of_the_same_name_are_answered() {
+    let served = Served::new().await;
+    let mut client = served.client().await;
+    for text in
+        ["SELECT key, key FROM orders", "SELECT a.key, b.key FROM orders a JOIN orders b ON a.key = b.key"]
+    {
+        let info = client.execute(text.into(), None).await.expect("an info");
+        let told = info.clone().try_decode_schema().expect("a schema");
+        let rows = collect(&mut client, info).await.expect("an answer");
+        assert_eq!(told.fields(), rows.schema().fields(), "{text}");
+        let names: Vec<_> = told.fields().iter().map(|field| field.name().as_str()).collect();
+        assert_eq!((names, rows.num_rows()), (vec!["key", "key"], 3), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn updates_are_refused_and_settings_are_taken() {
     let served = Served::new().await;
     let mut client = served.client().await;
@@ -250,13 +266,26 @@ async fn catalogs_schemas_and_tables_are_listed() {
     let mut client = served.client().await;
     let info = client.get_catalogs().await.expect("an info");
     let catalogs = collect(&mut client, info).await.expect("catalogs");
-    assert_eq!(texts(&catalogs, "catalog_name"), ["kolumn", "vast"]);
+    // the other names are the same catalog
+    assert_eq!(texts(&catalogs, "catalog_name"), ["kolumn"]);
 
     let command =
         CommandGetDbSchemas { catalog: Some("vast".into()), db_schema_filter_pattern: Some("kafka%".into()) };
     let info = client.get_db_schemas(command).await.expect("an info");
     let schemas = collect(&mut client, info).await.expect("schemas");
     assert_eq!(texts(&schemas, "db_schema_name"), ["kafka/kafka_topics"]);
+
+    let everywhere =
+        CommandGetTables { catalog: None, table_types: vec!["TABLE".into()], ..Default::default() };
+    for (catalog, expect) in [(None, "kolumn"), (Some("vast"), "vast")] {
+        let command = CommandGetTables { catalog: catalog.map(str::to_owned), ..everywhere.clone() };
+        let info = client.get_tables(command).await.expect("an info");
+        let tables = collect(&mut client, info).await.expect("tables");
+        assert_eq!(texts(&tables, "catalog_name"), [expect; 2], "{catalog:?}");
+    }
+    let nowhere = CommandGetTables { catalog: Some("nowhere".into()), ..everywhere };
+    let info = client.get_tables(nowhere).await.expect("an info");
+    assert_eq!(collect(&mut client, info).await.expect("tables").num_rows(), 0);
 
     let mut command = CommandGetTables {
         catalog: Some("kolumn".into()),

@@ -3,7 +3,10 @@
 #![cfg(test)]
 
 mod ask;
+mod bounds;
 mod dialect;
+#[cfg(feature = "postgres")]
+mod drivers;
 #[cfg(feature = "flight")]
 mod flight;
 mod large;
@@ -16,3 +19,4 @@ mod shell;
 mod statements;
 mod support;
 mod system;
+mod timestamps;

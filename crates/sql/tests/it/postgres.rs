@@ -11,9 +11,9 @@ use tokio::net::TcpStream;
 use crate::support::{Fixture, Row};
 
 /// What the server sent: the kind of a message and its body.
-type Reply = (char, Vec<u8>);
+pub(crate) type Reply = (char, Vec<u8>);
 
-struct Client {
+pub(crate) struct Client {
     stream: TcpStream,
     process: i32,
     secret: Vec<u8>,
@@ -28,7 +28,7 @@ impl Client {
         Self::with(address, &[]).await.0
     }
 
-    async fn with(address: SocketAddr, parameters: &[(&str, &str)]) -> (Self, Vec<Reply>) {
+    pub(crate) async fn with(address: SocketAddr, parameters: &[(&str, &str)]) -> (Self, Vec<Reply>) {
         let mut client = Self { stream: Self::raw(address).await, process: 0, secret: Vec::new() };
         let mut body = 0x0003_0000_i32.to_be_bytes().to_vec();
         for (name, value) in [("user", "me"), ("database", "kolumn")].iter().chain(parameters) {
@@ -49,7 +49,7 @@ impl Client {
         self.stream.write_all(&[&len[..], body].concat()).await.expect("sent");
     }
 
-    async fn send(&mut self, kind: u8, body: &[u8]) {
+    pub(crate) async fn send(&mut self, kind: u8, body: &[u8]) {
         let len = i32::try_from(body.len() + 4).expect("short").to_be_bytes();
         self.stream.write_all(&[&[kind][..], &len, body].concat()).await.expect("sent");
     }
@@ -81,11 +81,11 @@ impl Client {
     }
 
     /// A statement's names of columns, rows and tag, as one text.
-    async fn ask(&mut self, text: &str) -> String {
+    pub(crate) async fn ask(&mut self, text: &str) -> String {
         show(&self.query(text).await)
     }
 
-    async fn parse(&mut self, name: &str, text: &str, types: &[u32]) {
+    pub(crate) async fn parse(&mut self, name: &str, text: &str, types: &[u32]) {
         let mut body = [name.as_bytes(), b"\0", text.as_bytes(), b"\0"].concat();
         body.extend(u16::try_from(types.len()).expect("few").to_be_bytes());
         for oid in types {
@@ -94,7 +94,7 @@ impl Client {
         self.send(b'P', &body).await;
     }
 
-    async fn bind(&mut self, name: &str, format: i16, values: &[Option<&[u8]>], result: i16) {
+    pub(crate) async fn bind(&mut self, name: &str, format: i16, values: &[Option<&[u8]>], result: i16) {
         let mut body = [&b"\0"[..], name.as_bytes(), b"\0\0\x01", &format.to_be_bytes()].concat();
         body.extend(u16::try_from(values.len()).expect("few").to_be_bytes());
         for value in values {
@@ -106,18 +106,18 @@ impl Client {
         self.send(b'B', &body).await;
     }
 
-    async fn execute(&mut self, rows_max: i32) {
+    pub(crate) async fn execute(&mut self, rows_max: i32) {
         self.send(b'E', &[&b"\0"[..], &rows_max.to_be_bytes()].concat()).await;
     }
 
-    async fn sync(&mut self) -> Vec<Reply> {
+    pub(crate) async fn sync(&mut self) -> Vec<Reply> {
         self.send(b'S', b"").await;
         self.until_ready().await
     }
 }
 
 /// Replies as a text: a line each.
-fn show(replies: &[Reply]) -> String {
+pub(crate) fn show(replies: &[Reply]) -> String {
     let line = |(kind, body): &Reply| match kind {
         'T' => Some(names(body).join("|")),
         'D' => Some(cells(body).join("|")),
@@ -196,7 +196,7 @@ fn block_on(test: impl Future<Output = ()>) {
 }
 
 /// Runs a test with a client of a server over the orders.
-fn with_client<F: Future<Output = ()>>(test: impl FnOnce(Client, SocketAddr) -> F) {
+pub(crate) fn with_client<F: Future<Output = ()>>(test: impl FnOnce(Client, SocketAddr) -> F) {
     let fixture = orders();
     block_on(async {
         let server = serve(&fixture, |_| {}).await;
@@ -303,6 +303,9 @@ fn errors_have_their_sqlstate_and_the_session_goes_on() {
             ("SELECT 1/0", "22000"),
             ("SET client_encoding = 'LATIN1'", "22023"),
             ("SELECT * FROM pg_catalog.nosuch", "42P01"),
+            ("COPY orders TO STDOUT", "0A000"),
+            ("copy (SELECT 1) to stdout (format csv)", "0A000"),
+            ("SHOW datafusion.execution.batch_size", "0A000"),
         ] {
             let replies = client.query(text).await;
             let error =
@@ -429,7 +432,7 @@ fn a_statement_is_cancelled_by_whoever_knows_the_secret() {
         assert!(early.is_err(), "the wrong secret does nothing");
         cancel(secret).await;
         assert_eq!(show(&client.until_ready().await), "n\nE:57014 canceling statement due to user request");
-        client.ask("SET statement_timeout = '50ms'").await;
+        client.ask("SET statement_timeout = '2s'").await;
         assert_eq!(client.ask(ENDLESS).await, "n\nE:57014 canceling statement due to statement timeout");
     });
 }
@@ -525,6 +528,8 @@ fn bytes_are_read_and_columns_named_as_in_postgresql() {
             (r"SELECT count(*) FROM orders WHERE key = CAST(E'\\x6b31' AS bytea)", "count\n1\nC:SELECT 1"),
             (r"SELECT count(*) FROM orders WHERE key = decode('6b31', 'hex')", "count\n1\nC:SELECT 1"),
             (r"SELECT count(*) FROM orders WHERE key IN ('\x6b31', '\x6b33')", "count\n2\nC:SELECT 1"),
+            (r"SELECT count(*) FROM orders WHERE key = '\x6b31' AND '\x6B31' >= key", "count\n1\nC:SELECT 1"),
+            (r"SELECT count(*) FROM orders WHERE key BETWEEN '\x6b31' AND 'k2'", "count\n1\nC:SELECT 1"),
             (r"SELECT '\x6b31' = 'k1'", "?column?\nf\nC:SELECT 1"),
             (
                 "SELECT key::text, convert_from(key, 'UTF8') FROM orders LIMIT 1",

@@ -1,12 +1,15 @@
 //! Statements while everything else goes on: snapshots, limits, cancellation, spilling, sessions.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use datafusion::common::{ParamValues, ScalarValue};
 use futures::StreamExt;
-use kolumn_sql::{Policy, Principal, QueryError, QueryErrorKind, Session, Settings, TableName};
+use kolumn_sql::{
+    Event, Observer, Policy, Principal, QueryError, QueryErrorKind, Session, Settings, TableName,
+};
 use kolumn_topic_store::Topic;
 
 use crate::ask::{ask, check, read, runtime};
@@ -215,11 +218,12 @@ fn sorts_groups_and_joins_in_parallel_share_a_small_memory() {
                 ON a.key = b.key AND a.value = b.value";
     assert!(engine.memory().reserved_max <= memory_len_max, "{:?}", engine.memory());
     assert_eq!(engine.memory().reserved, 0);
-    // It sorts both sides in two pieces each, beside what spreads the rows.
-    let settings = Settings { memory_len_max: 2 * memory_len_max, ..engine.settings().clone() };
-    let engine = fixture.engine(|builder| builder.settings(settings));
-    check(&engine.session(Principal::anonymous()), join, &["300000|0|100"]);
-    assert!(engine.memory().reserved_max <= 2 * memory_len_max, "{:?}", engine.memory());
+    for parallelism in [1, 2] {
+        let settings = Settings { parallelism, ..engine.settings().clone() };
+        let engine = fixture.engine(|builder| builder.settings(settings));
+        check(&engine.session(Principal::anonymous()), join, &["300000|0|100"]);
+        assert!(engine.memory().reserved_max <= memory_len_max, "{:?}", engine.memory());
+    }
 }
 
 #[test]
@@ -316,4 +320,42 @@ fn settings_that_cannot_work_are_refused_by_name() {
         let built = kolumn_sql::Engine::builder(fixture.store.clone()).settings(settings).build();
         assert!(built.unwrap_err().to_string().contains(name));
     }
+}
+
+/// Keeps the faults that it is told of.
+#[derive(Debug, Default)]
+struct Faults(parking_lot::Mutex<Vec<(String, String)>>);
+
+impl Observer for Faults {
+    fn event(&self, event: &Event<'_>) {
+        if let Event::Fault { sql, error, .. } = event {
+            let cause = error.source().map(ToString::to_string).unwrap_or_default();
+            self.0.lock().push(((*sql).to_owned(), cause));
+        }
+    }
+}
+
+#[test]
+fn a_fault_is_told_to_the_observer_with_its_cause() {
+    let fixture = Fixture::new();
+    many(&fixture, 100_000);
+    let spill = fixture.directory.path().join("spill");
+    let faults = Arc::new(Faults::default());
+    let settings = Settings {
+        memory_len_max: 8 << 20,
+        spill_dir: Some(spill.clone()),
+        parallelism: 1,
+        ..Settings::default()
+    };
+    let engine = fixture.engine(|builder| builder.settings(settings).observer(Arc::clone(&faults) as _));
+    let session = engine.session(Principal::anonymous());
+    assert_eq!(kind_of(&session, "SELECT * FROM nowhere"), QueryErrorKind::NotFound);
+    assert!(faults.0.lock().is_empty());
+    // what would spill finds no folder
+    std::fs::remove_dir_all(&spill).unwrap();
+    std::fs::write(&spill, b"in its place").unwrap();
+    let text = "SELECT key, value FROM many ORDER BY value, key";
+    assert_eq!(kind_of(&session, text), QueryErrorKind::Internal);
+    let told = faults.0.lock().clone();
+    assert!(matches!(told.as_slice(), [(sql, cause)] if sql == text && !cause.is_empty()), "{told:?}");
 }

@@ -120,6 +120,23 @@ fn bytes_are_text_where_text_is_wanted_and_null_if_not_utf8() {
 }
 
 #[test]
+fn like_takes_any_escape_character() {
+    check(&[
+        ("SELECT 'a%' LIKE 'a!%' ESCAPE '!', 'ab' LIKE 'a!%' ESCAPE '!'", &["true|false"]),
+        ("SELECT 'a!' LIKE 'a!!' ESCAPE '!', 'a!b' LIKE 'a!!_' ESCAPE '!'", &["true|true"]),
+        (r"SELECT 'a\b' LIKE 'a\b' ESCAPE '!', 'ab' LIKE 'a\b' ESCAPE '!'", &["true|false"]),
+        (r"SELECT 'a\\b' LIKE 'a\\b' ESCAPE '', 'a%' LIKE 'a\%' ESCAPE ''", &["true|false"]),
+        (r"SELECT 'a_' LIKE 'a\_' ESCAPE '\', 'ab' NOT LIKE 'a\_' ESCAPE '\'", &["true|true"]),
+        (
+            "SELECT 'A%' ILIKE concat('a', '!%') ESCAPE '!', 'ab' ILIKE concat('a', '!%') ESCAPE '!'",
+            &["true|false"],
+        ),
+        (r"SELECT 'a!\' LIKE concat('a!!', '\') ESCAPE '!'", &["true"]),
+        ("SELECT \"offset\" FROM events WHERE value NOT LIKE '!%%' ESCAPE '!' AND value LIKE 'not%'", &["1"]),
+    ]);
+}
+
+#[test]
 fn json_of_text_and_bytes_is_null_where_it_is_not_there() {
     check(&[
         ("SELECT json_get(value, 's') FROM events", &["x", "null", "null", "null", "Hello"]),

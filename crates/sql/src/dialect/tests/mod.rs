@@ -11,12 +11,12 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::catalog::{
     CatalogProvider, MemTable, MemoryCatalogProvider, MemorySchemaProvider, SchemaProvider,
 };
-use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::execution::{FunctionRegistry, SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::Analyzer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use super::{Order, analyzer_rules, explain, look_up, parse, register_functions, understand};
+use super::{Order, Scope, analyzer_rules, explain, look_up, parse, register_functions, understand};
+use crate::bounded::{Bounds, Operators};
 use crate::error::{QueryError, QueryErrorKind};
 
 const SCHEMA: &str = "kafka/kafka_topics";
@@ -56,16 +56,17 @@ fn state() -> SessionState {
         .with_create_default_catalog_and_schema(false)
         .with_target_partitions(1)
         .with_default_catalog_and_schema("kolumn", SCHEMA);
-    let rules = analyzer_rules().into_iter().chain(Analyzer::new().rules).collect();
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_default_features()
-        .with_analyzer_rules(rules)
+        .with_analyzer_rules(analyzer_rules())
         .build();
     for name in ["kolumn", "vast"] {
         state.catalog_list().register_catalog(name.to_owned(), catalog.clone());
     }
     register_functions(&mut state).expect("registers");
+    let bounds = Arc::new(Bounds::new(64 << 20));
+    state.register_expr_planner(Arc::new(Operators::new(&bounds))).expect("registers");
     state
 }
 
@@ -74,7 +75,9 @@ async fn plan(state: &SessionState, text: &str) -> Result<LogicalPlan, QueryErro
     assert_eq!(statements.len(), 1, "{text}");
     let statement = statements.remove(0);
     look_up(&statement, "kolumn", SCHEMA, state.catalog_list().as_ref())?;
-    match understand(statement, "kolumn", SCHEMA)? {
+    let catalogs = ["kolumn", "vast"].map(str::to_owned);
+    let scope = Scope { catalog: "kolumn", schema: SCHEMA, catalogs: &catalogs, time_zone: None };
+    match understand(statement, scope)? {
         Order::Query(statement) => {
             state.statement_to_plan(*statement).await.map_err(|error| explain(error, text))
         }

@@ -6,7 +6,7 @@ use proptest::sample::select;
 
 use super::{SCHEMA, block_on, check, check_refused, execute, state};
 use crate::dialect::depth::{DEPTH_MAX, LOGIC_MAX};
-use crate::dialect::{Order, parse, understand};
+use crate::dialect::{Order, Scope, parse, understand};
 use crate::error::{QueryError, QueryErrorKind};
 
 #[test]
@@ -40,7 +40,8 @@ fn listings_have_one_column_in_order() {
             "desc vast.\"kafka/kafka_topics\".events",
             &["offset|Int64|NO", "key|Binary|YES", "value|Binary|YES"],
         ),
-        ("SHOW datafusion.execution.batch_size", &["datafusion.execution.batch_size|8192"]),
+        ("SHOW TIME ZONE", &["UTC"]),
+        ("SHOW ALL", &["TimeZone|UTC"]),
     ]);
 }
 
@@ -131,6 +132,7 @@ fn what_is_not_built_is_refused_as_such() {
     for (text, part) in [
         ("PREPARE p AS SELECT 1", "PREPARE"),
         ("EXECUTE p", "EXECUTE"),
+        ("DECLARE c CURSOR FOR SELECT 1", "`DECLARE` is not supported: there are no cursors"),
         ("SET datafusion.execution.batch_size = 1", "`datafusion.execution.batch_size`"),
         ("SET datafusion.catalog.information_schema = false", "cannot be set"),
         ("USE vast", "USE"),
@@ -156,7 +158,7 @@ fn check_not_understood(text: &str, kind: QueryErrorKind, part: &str) {
 
 fn understood(text: &str) -> Result<Order, QueryError> {
     let statement = parse(text)?.pop().expect("a statement");
-    understand(statement, "kolumn", SCHEMA)
+    understand(statement, Scope { catalog: "kolumn", schema: SCHEMA, ..Scope::default() })
 }
 
 #[test]
@@ -285,7 +287,7 @@ proptest! {
     fn no_text_breaks_the_parser_or_what_comes_after_it(words in vec(select(WORDS), 0..24), other in ".{0,12}") {
         let text = format!("{} {other}", words.join(" "));
         for statement in parse(&text).unwrap_or_default() {
-            if let Ok(Order::Query(statement)) = understand(statement, "kolumn", SCHEMA) {
+            if let Ok(Order::Query(statement)) = understand(statement, Scope { catalog: "kolumn", schema: SCHEMA, ..Scope::default() }) {
                 let text = statement.to_string();
                 prop_assert!(parse(&text).is_ok(), "{text}");
             }

@@ -25,7 +25,7 @@ use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement;
 
 pub(super) use self::rewrite::{call, cast, parse, parts};
-pub(super) use self::select::{APART, first_select, name_of};
+pub(super) use self::select::{first_select, name_of};
 
 use self::listing::Listing;
 use self::rewrite::Rewritten;
@@ -123,8 +123,8 @@ impl Catalog {
         let plan = self.plan(session, variables, &rewritten).await?;
         let types = plan.get_parameter_types().map_err(fault)?;
         let type_of = |index: usize| types.get(&format!("${}", index.saturating_add(1))).cloned().flatten();
-        let count =
-            types.keys().filter_map(|name| name.trim_start_matches('$').parse().ok()).max().unwrap_or(0);
+        // what has no rows is left out, and its parameters with it
+        let count = recognise::parameters(statement);
         if count > PARAMETERS_MAX {
             return Err(Refusal::error(super::refusal::state::LIMIT_EXCEEDED, "too many parameters"));
         }
@@ -154,11 +154,12 @@ impl Catalog {
         }
         let mut plan = self.plan(session, variables, &rewritten).await?;
         if let Some(values) = values {
-            plan = plan.with_param_values(values).map_err(fault)?;
+            plan = plan.with_param_values(values).map_err(|error| refused(error, session, statement))?;
         }
         let schema = shown(plan.schema().as_arrow());
         let frame = DataFrame::new(self.context()?.state(), plan);
-        Ok((schema, frame.execute_stream().await.map_err(fault)?))
+        let rows = frame.execute_stream().await;
+        Ok((schema, rows.map_err(|error| refused(error, session, statement))?))
     }
 
     async fn plan(
@@ -188,8 +189,9 @@ impl Catalog {
         catalog.register_schema("pg_catalog", own).map_err(fault)?;
         catalog.register_schema("information_schema", standard).map_err(fault)?;
         context.register_catalog(CATALOG, catalog);
-        let statement = Parsed::Statement(Box::new(rewritten.statement.clone()));
-        context.state().statement_to_plan(statement).await.map_err(fault)
+        let statement = &rewritten.statement;
+        let plan = context.state().statement_to_plan(Parsed::Statement(Box::new(statement.clone()))).await;
+        plan.map_err(|error| refused(error, session, statement))
     }
 
     /// What plans and runs the statements; made when the first one comes.
@@ -220,6 +222,13 @@ fn shown(schema: &Schema) -> SchemaRef {
 /// A text as a literal of SQL.
 fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Why a statement cannot be planned or run.
+fn refused(error: DataFusionError, session: &Session, statement: &Statement) -> Refusal {
+    let error = QueryError::from(error);
+    session.engine().shared.note(&statement.to_string(), &error);
+    error.into()
 }
 
 fn fault(error: DataFusionError) -> Refusal {

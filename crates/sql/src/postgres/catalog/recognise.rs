@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, ObjectName, Query, Select, Statement, Visit, VisitMut, Visitor, VisitorMut,
+    DataType, Expr, ObjectName, Query, Select, Statement, Value, ValueWithSpan, Visit, VisitMut, Visitor,
+    VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -37,6 +38,28 @@ pub(super) fn recognise(text: &str, facts: &Facts) -> Option<Recognised> {
     }
     let _ = VisitMut::visit(&mut statement, &mut Constants { facts });
     Some(Recognised::Mixed(statement.to_string()))
+}
+
+/// How many parameters a statement has.
+pub(super) fn parameters(statement: &Statement) -> usize {
+    let mut greatest = Greatest(0);
+    let _ = statement.visit(&mut greatest);
+    greatest.0
+}
+
+/// The greatest number of a parameter.
+struct Greatest(usize);
+
+impl Visitor for Greatest {
+    type Break = ();
+
+    fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<()> {
+        if let Value::Placeholder(name) = &value.value {
+            let number = name.strip_prefix('$').and_then(|number| number.parse().ok());
+            self.0 = self.0.max(number.unwrap_or(0));
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// What a statement refers to.

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select, Statement, TableFactor, Value,
-    VisitMut, VisitorMut,
+    ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select, Statement,
+    TableFactor, Value, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -16,6 +16,7 @@ use super::super::refusal::Refusal;
 use super::super::variables::{Variables, version};
 use super::functions::RELATION_NAME;
 use super::{Facts, listing, literal, select, types};
+use crate::dialect;
 
 /// A statement that can be planned, and what it asks for.
 #[derive(Debug)]
@@ -114,6 +115,7 @@ impl VisitorMut for Rewriter<'_> {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         match expr {
+            Expr::Like { .. } | Expr::ILike { .. } => dialect::escape_with_backslash(expr),
             Expr::Collate { expr: inner, .. } => *expr = std::mem::replace(inner, null()),
             Expr::BinaryOp { op: operator @ BinaryOperator::PGCustomBinaryOperator(_), .. } => {
                 if let BinaryOperator::PGCustomBinaryOperator(names) = &*operator
@@ -155,6 +157,13 @@ impl Rewriter<'_> {
         let name = match &data_type {
             DataType::Regclass => "regclass".to_owned(),
             DataType::Custom(name, _) => parts(name).pop().unwrap_or_default(),
+            // a parameter of numbers of objects, as asyncpg asks for types
+            DataType::Array(ArrayElemTypeDef::SquareBracket(element, None))
+                if element.to_string().eq_ignore_ascii_case("oid") && is_placeholder(&inner) =>
+            {
+                let number = Box::new(DataType::IntUnsigned(None));
+                return cast(inner, DataType::Array(ArrayElemTypeDef::SquareBracket(number, None)));
+            }
             DataType::Array(_) => return cast(inner, DataType::Text),
             _ => return cast(inner, data_type),
         };
@@ -297,6 +306,10 @@ fn arguments(function: &Function) -> Vec<&Expr> {
         }
         _ => Vec::new(),
     }
+}
+
+fn is_placeholder(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if matches!(value.value, Value::Placeholder(_)))
 }
 
 /// The text of a literal.

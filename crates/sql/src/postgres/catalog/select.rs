@@ -117,7 +117,7 @@ pub(super) fn name(select: &mut Select) {
 }
 
 /// Stands between a column's name and what keeps it apart from others of the same name.
-pub(crate) const APART: char = '\u{1}';
+pub(super) const APART: char = '\u{1}';
 
 /// The name that PostgreSQL gives to the column of an expression.
 pub(crate) fn name_of(expr: &Expr) -> Option<String> {
@@ -330,7 +330,7 @@ impl Visitor for Tables {
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         if let Expr::CompoundIdentifier(idents) = expr
-            && let [table, _] = idents.as_slice()
+            && let [.., table, _] = idents.as_slice()
         {
             self.named.insert(table.value.to_ascii_lowercase());
         }
