@@ -14,12 +14,14 @@ use futures::TryStreamExt;
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
 
-use super::Format;
 use super::print::Printer;
+use super::{Format, probe};
 
 pub(super) struct Client {
     address: SocketAddr,
     flight: FlightSqlServiceClient<Channel>,
+    /// Whether it has answered once, so that it is what it should be.
+    known: bool,
 }
 
 impl Client {
@@ -28,7 +30,7 @@ impl Client {
         let endpoint = endpoint.connect_timeout(CONNECT_TIMEOUT).tcp_nodelay(true);
         let channel = endpoint.connect().await.map_err(|error| unreachable(address, &error))?;
         let flight = FlightServiceClient::new(channel).max_decoding_message_size(MESSAGE_LEN_MAX);
-        Ok(Self { address, flight: FlightSqlServiceClient::new_from_inner(flight) })
+        Ok(Self { address, flight: FlightSqlServiceClient::new_from_inner(flight), known: false })
     }
 
     /// Runs a statement, and prints what it is answered.
@@ -40,7 +42,12 @@ impl Client {
     ) -> io::Result<()> {
         let address = self.address;
         let failed = |error| failed(address, error);
-        let info = self.flight.execute(statement.to_owned(), None).await.map_err(failed)?;
+        let info = match self.flight.execute(statement.to_owned(), None).await {
+            Ok(info) => info,
+            Err(error) if !self.known && is_strange(&error) => return Err(strange(address, error).await),
+            Err(error) => return Err(failed(error)),
+        };
+        self.known = true;
         let endpoints = info.endpoint.clone();
         let schema = info.try_decode_schema().map_err(io::Error::other)?;
         let mut printer = Printer::new(format, Arc::new(schema), output);
@@ -96,6 +103,42 @@ fn failed(address: SocketAddr, error: FlightError) -> io::Error {
         Code::DeadlineExceeded => io::Error::new(io::ErrorKind::TimedOut, Refusal(message)),
         _ => io::Error::other(Refusal(message)),
     }
+}
+
+/// Whether it does not come from a Flight SQL server, or may not.
+fn is_strange(error: &FlightError) -> bool {
+    match error {
+        FlightError::Tonic(status) if is_refused(error) => {
+            // also what a server of HTTP has answered
+            matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Internal | Code::Unimplemented)
+        }
+        _ => true,
+    }
+}
+
+/// The first thing that a server says is no answer: something else may serve that address.
+async fn strange(address: SocketAddr, error: FlightError) -> io::Error {
+    match probe::who(address).await {
+        Some(who) => {
+            let text = format!(
+                "{address} is {who}; `broker sql` asks an Arrow Flight SQL server, which a broker has on port 8815 unless \
+                 it was told otherwise; `--address` names another place"
+            );
+            io::Error::new(io::ErrorKind::InvalidInput, text)
+        }
+        None if is_refused(&error) => failed(address, error),
+        None => {
+            let text = format!(
+                "{address} does not answer as an Arrow Flight SQL server does; `--address` names another place"
+            );
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        }
+    }
+}
+
+/// Whether it was sent by the server, and has not come up on the way.
+fn is_refused(error: &FlightError) -> bool {
+    matches!(error, FlightError::Tonic(status) if status.source().is_none())
 }
 
 fn unreachable(address: SocketAddr, error: &tonic::transport::Error) -> io::Error {

@@ -3,6 +3,7 @@
 mod cell;
 mod client;
 mod print;
+mod probe;
 mod script;
 
 use std::io::{self, BufRead, Read, Write};
@@ -174,7 +175,8 @@ const HELP: &str = "\
 A statement may span lines; it ends with a semicolon.
   SHOW SCHEMAS;  SHOW TABLES;     what there is
   DESCRIBE my_topic;              the columns of a topic
-  SELECT * FROM my_topic LIMIT 5; its records; \"offset\" is a keyword, so it needs its quotes
+  SELECT * FROM my_topic LIMIT 5; its records
+  SELECT * FROM \"orders.v1\";     names with dots, dashes or capitals need double quotes
   SELECT * FROM system.groups;    consumer groups and their lag; also system.topics, system.partitions
   quit                            ends, as do exit, \\q and Ctrl-D
 ";

@@ -4,6 +4,7 @@ use std::io::{BufReader, ErrorKind};
 use std::net::SocketAddr;
 
 use kolumn_sql::shell::{self, Format};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::flight::Served;
 use crate::support::Row;
@@ -168,5 +169,41 @@ async fn who_cannot_connect_is_told_where_and_what_to_do() {
     assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
     for part in [&address.to_string(), "is the broker running", "--sql", "--address"] {
         assert!(error.to_string().contains(part), "{part} in {error}");
+    }
+}
+
+/// A server that answers what begins so with this, and hangs up on others.
+async fn pretender(greeting: &'static [u8], answer: &'static [u8]) -> SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut begin = vec![0; greeting.len()];
+            if stream.read_exact(&mut begin).await.is_ok() && begin == greeting {
+                let _ = stream.write_all(answer).await;
+            }
+        }
+    });
+    address
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_another_kind_of_server_is_told_which_it_is() {
+    let kafka = pretender(b"\0\0\0\x0a\0\x12\0\0", b"\0\0\0\x0a\0\0\0\x07\0\0").await;
+    let postgres = pretender(&[0, 0, 0, 8, 4, 210, 22, 47], b"N").await;
+    let http = pretender(b"GET / HTTP/1.1\r\n", b"HTTP/1.1 404 Not Found\r\n\r\n").await;
+    let nobody = pretender(b"nothing that is asked", b"").await;
+    for (address, part) in [
+        (kafka, "Kafka broker"),
+        (postgres, "PostgreSQL"),
+        (http, "HTTP server"),
+        (nobody, "does not answer"),
+    ] {
+        let (mut input, mut output) = (BufReader::new(&b""[..]), Vec::new());
+        let asked = shell::run(address, Some("SELECT 1"), Format::Table, &mut input, &mut output);
+        let error = asked.await.expect_err("no Flight SQL").to_string();
+        for part in [part, &address.to_string()] {
+            assert!(error.contains(part), "{part} in {error}");
+        }
     }
 }
