@@ -65,8 +65,24 @@ impl<'p> Cursor<'p> {
     }
 
     /// Groups of 7 bits. The byte at `last_shift` ends the integer and holds no more than `last_max`.
+    ///
+    /// Most integers of a record have one or two bytes, which every type has room for.
     #[inline]
     fn groups(&mut self, last_shift: u32, last_max: u8) -> Result<u64, Fault> {
+        match *self.rest {
+            [one @ 0..0x80, ref rest @ ..] => {
+                self.rest = rest;
+                Ok(u64::from(one))
+            }
+            [one, two @ 0..0x80, ref rest @ ..] => {
+                self.rest = rest;
+                Ok(u64::from(one & 0x7f) | u64::from(two) << 7)
+            }
+            _ => self.many_groups(last_shift, last_max),
+        }
+    }
+
+    fn many_groups(&mut self, last_shift: u32, last_max: u8) -> Result<u64, Fault> {
         let mut value = 0;
         let mut shift = 0;
         loop {
