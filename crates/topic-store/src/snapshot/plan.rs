@@ -61,6 +61,9 @@ pub(super) struct Plan {
     pub(super) descending: bool,
     /// The columns that a stretch decoded before has to have; `None` if such stretches are of no use.
     pub(super) columns: Option<Vec<Column>>,
+    /// The rows of a batch. What was decoded in longer pieces is of no use: each slice of it would count as the whole where
+    /// memory is accounted for.
+    pub(super) rows_max: usize,
     /// Whether what is decoded may be kept.
     pub(super) keeps: bool,
     pub(super) tickets: u64,
@@ -141,7 +144,10 @@ impl Plan {
 
     fn decoded_before(&mut self) -> Option<Stretch> {
         let (columns, first) = (self.columns.as_deref()?, self.rest.start);
-        let chunk = self.source().decoded.get(&self.key(first)).filter(|chunk| chunk.has_all(columns))?;
+        let chunk = self.source().decoded.get(&self.key(first))?;
+        if chunk.rows > self.rows_max || !chunk.has_all(columns) {
+            return None;
+        }
         let after = first.saturating_add(i64::try_from(chunk.rows).ok()?);
         self.rest.start = after;
         Some(Stretch { ticket: self.ticket(), first, is_whole: false, state: State::Decoded(chunk) })

@@ -117,6 +117,7 @@ impl Scan {
             descending: request.descending,
             columns: columns_of_use(&table.source, &request, &sieve),
             keeps: sieve.is_open() && !request.descending && table.source.decoded.is_open(),
+            rows_max: request.rows_max.max(1),
             tickets: 0,
             table,
         };
@@ -347,7 +348,7 @@ impl Scan {
         self.flush()?;
         let mut chunks = Vec::new();
         for (span, bytes) in batches {
-            chunks.extend(self.decode(first, span, bytes, KEPT_ROWS_MAX)?);
+            chunks.extend(self.decode(first, span, bytes, KEPT_ROWS_MAX.min(self.plan.rows_max))?);
         }
         if self.rows.count() > 0 {
             chunks.push(self.rows.finish().map_err(damaged)?);

@@ -258,6 +258,7 @@ fn rows_that_were_decoded_are_not_decoded_again_while_there_is_memory_for_them()
     let settings = Settings { tail_len_max: 1 << 20, decoded_len_max: 1 << 20, ..small_settings() };
     let (mut stepped, topic, rows) = filled(settings, 100, 20);
     let check = |stepped: &Stepped, request: ScanRequest, decoded: u64, cached: u64| {
+        let request = ScanRequest { rows_max: 8192, ..request };
         let (found, counters) = count_rows(&table_of(stepped, topic), request.clone());
         let table = table_of(stepped, topic);
         let start = table.partitions()[0].offsets().start;
@@ -332,8 +333,17 @@ fn a_batch_of_many_rows_is_kept_in_parts() {
         assert_eq!(batch.num_rows(), 8192);
         assert!(batch.get_array_memory_size() < 8192 * 64, "{}", batch.get_array_memory_size());
     }
-    let middle = ScanRequest { offsets: 8192..40_000, ..all(&[Column::Value]) };
+    let middle = ScanRequest { offsets: 8192..40_000, rows_max: 8192, ..all(&[Column::Value]) };
     assert_eq!(count(&count_rows(&table, middle).1.rows_cached), 31_808);
+    // A slice of what is kept would take as much memory as the whole of it.
+    for (decoded, cached) in [(40_000, 0), (0, 40_000)] {
+        let request = ScanRequest { rows_max: 1000, ..all(&[Column::Value]) };
+        let (found, counters) = count_rows(&table, request.clone());
+        assert_same(&found, &expected(&rows, &request), &"in short batches");
+        assert_eq!((count(&counters.rows_decoded), count(&counters.rows_cached)), (decoded, cached));
+        let batch = table.scan(request).next_blocking().expect("readable").expect("rows");
+        assert!(batch.get_array_memory_size() < 1000 * 64, "{}", batch.get_array_memory_size());
+    }
 }
 
 #[test]
