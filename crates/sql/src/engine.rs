@@ -130,7 +130,7 @@ impl Builder {
     /// The settings cannot work, or the folder for spilling cannot be used.
     pub fn build(self) -> Result<Engine, QueryError> {
         self.settings.validate()?;
-        let pool = Arc::new(Pool::new(self.settings.memory_len_max));
+        let pool = Arc::new(Pool::new(self.settings.memory_len_max, self.settings.pieces()));
         let state = planner::state(&self.settings, &self.default_view, &pool)?;
         let places = Arc::new(Semaphore::new(self.settings.statements_max));
         let Self { store, settings, catalogs, default_view, policy, groups, observer } = self;

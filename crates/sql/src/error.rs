@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io;
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::SchemaError;
@@ -65,7 +66,7 @@ impl Error for QueryError {
 
 impl From<DataFusionError> for QueryError {
     fn from(error: DataFusionError) -> Self {
-        if let Some((kind, message)) = kind_and_message(&error) {
+        if let Some((kind, message)) = kind_and_message(&error).or_else(|| spilled(&error)) {
             return Self { kind, message, source: None };
         }
         let message = "a fault inside of the engine".to_owned();
@@ -104,7 +105,6 @@ fn kind_and_message(error: &DataFusionError) -> Option<(QueryErrorKind, String)>
             own(QueryErrorKind::ResourcesExhausted, text)
         }
         Fault::ResourcesExhausted(message) => own(QueryErrorKind::ResourcesExhausted, message),
-        Fault::IoError(error) => spilled(&error.to_string()),
         Fault::ArrowError(error, _) => arrow(error),
         _ => None,
     }
@@ -120,7 +120,6 @@ fn arrow(error: &ArrowError) -> Option<(QueryErrorKind, String)> {
         | ArrowError::ComputeError(message)
         | ArrowError::InvalidArgumentError(message)
         | ArrowError::ArithmeticOverflow(message) => Some((QueryErrorKind::Data, first_line(message))),
-        ArrowError::IoError(message, _) => spilled(message),
         ArrowError::OffsetOverflowError(_) => Some((
             QueryErrorKind::ResourcesExhausted,
             "the bytes of a column do not fit one batch".to_owned(),
@@ -129,10 +128,29 @@ fn arrow(error: &ArrowError) -> Option<(QueryErrorKind, String)> {
     }
 }
 
-/// An error of the disk, if it says that too much has been spilled.
-fn spilled(message: &str) -> Option<(QueryErrorKind, String)> {
-    let text = "queries have spilled as much as they may (`spill_len_max`)";
-    message.contains(SPILLED_TOO_MUCH).then(|| (QueryErrorKind::ResourcesExhausted, text.to_owned()))
+/// An error of the disk, if it says that there is no more space for what is spilled. Writers put one error into another.
+fn spilled(error: &(dyn Error + 'static)) -> Option<(QueryErrorKind, String)> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let io = error.downcast_ref::<io::Error>();
+        let is_full =
+            |io: &io::Error| matches!(io.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        let text = if io.is_some_and(is_full) {
+            Some("there is no space to spill to: the disk of `spill_dir` is full")
+        } else if error.to_string().contains(SPILLED_TOO_MUCH) {
+            Some("queries have spilled as much as they may (`spill_len_max`)")
+        } else {
+            None
+        };
+        if let Some(text) = text {
+            return Some((QueryErrorKind::ResourcesExhausted, text.to_owned()));
+        }
+        next = match io.and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    None
 }
 
 /// An error that has only passed through.
@@ -160,3 +178,34 @@ const RANGE_OF_BYTES: &str = "Cannot run range queries on datatype: Binary";
 const NO_SPILLING: &str = "(DiskManager is disabled)";
 /// What DataFusion says when the space for spilling is used up.
 const SPILLED_TOO_MUCH: &str = "used disk space during the spilling process has exceeded";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn space_for_spilling_that_is_used_up_is_told_however_the_error_is_wrapped() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let limit = || io::Error::other(format!("The {SPILLED_TOO_MUCH} the allowable limit of 1.0 MB."));
+        for (make, part) in
+            [(&full as &dyn Fn() -> io::Error, "disk of `spill_dir` is full"), (&limit, "`spill_len_max`")]
+        {
+            let written = || io::Error::other(DataFusionError::IoError(make()));
+            for error in [
+                DataFusionError::IoError(make()),
+                DataFusionError::IoError(written()),
+                DataFusionError::External(Box::new(written())),
+                ArrowError::from(written()).into(),
+                ArrowError::ExternalError(Box::new(written())).into(),
+                DataFusionError::from(ArrowError::from(written())).context("spilling"),
+            ] {
+                let text = format!("{error:?}");
+                let error = QueryError::from(error);
+                assert_eq!(error.kind(), QueryErrorKind::ResourcesExhausted, "{text}");
+                assert!(error.to_string().contains(part), "{text}: {error}");
+            }
+        }
+        let other = QueryError::from(DataFusionError::IoError(io::ErrorKind::PermissionDenied.into()));
+        assert_eq!(other.kind(), QueryErrorKind::Internal, "{other}");
+    }
+}

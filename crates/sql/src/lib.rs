@@ -92,6 +92,7 @@ mod session;
 mod settings;
 #[cfg(feature = "flight")]
 pub mod shell;
+mod simplify;
 mod split;
 mod system;
 mod table;

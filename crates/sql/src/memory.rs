@@ -28,8 +28,9 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    pub(crate) fn new(len_max: usize) -> Self {
-        let inner = Fair { len_max, used: Mutex::new(Used::default()) };
+    /// A pool for queries of so many pieces each.
+    pub(crate) fn new(len_max: usize, pieces: usize) -> Self {
+        let inner = Fair { len_max, pieces, used: Mutex::new(Used::default()) };
         Self { inner: TrackConsumersPool::new(inner, CONSUMERS_NAMED) }
     }
 
@@ -47,13 +48,15 @@ impl Pool {
 /// to write their rows out with. Hence a merge has a share as well. It is larger than that of the rows, because the rows move
 /// over to the merge, which adds a copy of their keys.
 ///
-/// Shares become smaller when more begin, and a sort may have gathered rows for a merge of a larger one by then. So a merge
-/// has always some part of what the others leave.
+/// Shares become smaller when more begin, and a sort may have gathered rows for a merge of a larger one by then. So shares are
+/// never larger than if all pieces of a query that sorts did so, which do not begin at the same moment, and a merge has always
+/// some part of what the others leave.
 ///
 /// A part is kept for all else, such as the merge of several sorts' results, which can only fail.
 #[derive(Debug)]
 struct Fair {
     len_max: usize,
+    pieces: usize,
     used: Mutex<Used>,
 }
 
@@ -110,7 +113,7 @@ impl Used {
     }
 
     /// How much more a consumer may take.
-    fn room(&self, consumer: &MemoryConsumer, len_max: usize) -> usize {
+    fn room(&self, consumer: &MemoryConsumer, len_max: usize, pieces: usize) -> usize {
         let room = len_max.saturating_sub(self.all);
         let weight = match Role::of(consumer) {
             Role::Spiller => SPILLER_WEIGHT,
@@ -118,8 +121,10 @@ impl Used {
             Role::Other => return room,
         };
         let shared = len_max.saturating_sub(self.by_others.max(len_max / KEPT));
+        let sorts = if self.merges > 0 { pieces } else { 0 };
+        let least_weights = sorts.saturating_mul(SPILLER_WEIGHT + MERGE_WEIGHT).max(1);
         let weights = self.spillers * SPILLER_WEIGHT + self.merges * MERGE_WEIGHT;
-        let share = shared / weights.max(1) * weight;
+        let share = shared / weights.max(least_weights) * weight;
         let held = self.by_consumer.get(&consumer.id()).copied().unwrap_or(0);
         let least = match Role::of(consumer) {
             Role::Merge => room.saturating_add(held) / MERGE_LEAST,
@@ -164,7 +169,7 @@ impl MemoryPool for Fair {
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let mut used = self.used.lock();
         let consumer = reservation.consumer();
-        let room = used.room(consumer, self.len_max);
+        let room = used.room(consumer, self.len_max, self.pieces);
         if additional > room {
             let name = consumer.name();
             return resources_err!(

@@ -32,6 +32,7 @@ use crate::error::{QueryError, QueryErrorKind};
 use crate::joins;
 use crate::memory::Pool;
 use crate::settings::Settings;
+use crate::simplify;
 use crate::widths::Widths;
 use crate::yields::YieldingJoins;
 
@@ -77,6 +78,7 @@ pub(crate) fn state(
         .with_config(config)
         .with_runtime_env(runtime)
         .with_analyzer_rules(rules)
+        .with_optimizer_rules(simplify::optimizer_rules())
         .with_physical_optimizer_rules(physical_rules())
         .with_expr_planners(planners)
         .with_scalar_functions(SessionStateDefaults::default_scalar_functions())

@@ -62,12 +62,27 @@ fn explained(root: &DataFusionError, text: &str) -> Option<(QueryErrorKind, Stri
             }
         },
         DataFusionError::Plan(message) => Some(planning(message, text)),
+        // `DataFusion` rewrites them to `CASE`, whose name differs.
+        DataFusionError::Internal(message)
+            if message.contains("difference in schemas")
+                && (message.contains(" ANY\"") || message.contains(" ALL\"")) =>
+        {
+            Some((Kind::Unsupported, as_value("a comparison with `ANY` or `ALL` of a subquery")))
+        }
+        DataFusionError::NotImplemented(message) => Some((Kind::Unsupported, unsupported(message))),
         _ => None,
     }
 }
 
 /// `… at Line: 1, Column: 8` in our words.
 fn place(message: &str) -> String {
+    // the token comes as it is in memory
+    let unknown =
+        message.strip_prefix("No infix parser for token ").and_then(|rest| rest.split_once(" at Line: "));
+    let message = match unknown {
+        Some((_, place)) => format!("the operator is not known at Line: {place}"),
+        None => message.to_owned(),
+    };
     message
         .replace("Expected: ", "expected ")
         .replace(", found: ", ", found ")
@@ -80,6 +95,10 @@ fn planning(message: &str, text: &str) -> (QueryErrorKind, String) {
     let missing = |what: &str, name: &str| {
         (QueryErrorKind::NotFound, format!("{what} `{name}` does not exist{}", case_hint(name, text)))
     };
+    if message.starts_with("In/Exist/SetComparison subquery can only be used") {
+        let text = "a condition on a subquery is not supported in this place; use it in `WHERE`";
+        return (QueryErrorKind::Unsupported, text.to_owned());
+    }
     if let Some(name) = between(message, "table '", "' not found") {
         return missing("table", name);
     }
@@ -99,6 +118,26 @@ fn planning(message: &str, text: &str) -> (QueryErrorKind, String) {
         return (QueryErrorKind::NotFound, format!("function `{name}` does not exist{hint}"));
     }
     (QueryErrorKind::Syntax, message.to_owned())
+}
+
+/// What is not supported, without the inside of a plan or a syntax tree that `DataFusion` prints.
+fn unsupported(message: &str) -> String {
+    match message.strip_prefix("Physical plan does not support logical expression ") {
+        Some(expr) if expr.starts_with("Exists") => as_value("`EXISTS (SELECT …)`"),
+        Some(expr) if expr.starts_with("InSubquery") => as_value("`IN (SELECT …)`"),
+        Some(expr) if expr.starts_with("ScalarSubquery") || expr.starts_with("OuterReferenceColumn") => {
+            "a subquery that uses columns of the query around it, or `LATERAL`, is not supported here; use a join".to_owned()
+        }
+        Some(_) => "an expression of this kind is not supported here".to_owned(),
+        None => match message.split_once(['{', '[']) {
+            Some((before, _)) => before.trim_end().to_owned(),
+            None => message.to_owned(),
+        },
+    }
+}
+
+fn as_value(what: &str) -> String {
+    format!("{what} as a value is not supported; use it as a condition in `WHERE`")
 }
 
 fn missing_column(field: &Column, valid: &[Column], text: &str) -> String {

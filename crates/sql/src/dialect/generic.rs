@@ -2,10 +2,21 @@
 
 use std::any::TypeId;
 
+use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
-/// The generic dialect, but `||`, `->`, `->>`, `~` and the like bind closer than comparisons: `value->>'a' = 'b'` is a
-/// comparison. What `PostgreSQL`'s clients send when they put a session back is read as well.
+/// The generic dialect with these precedences, from the closest:
+///
+/// ```text
+/// .   ::   [ ]   unary + -   AT TIME ZONE   * / %   + -
+/// any other operator: || -> ->> ? ~ & | ^ << >> OPERATOR() and the like
+/// BETWEEN IN LIKE ILIKE SIMILAR   = <> < <= > >=   IS   NOT   AND   OR
+/// ```
+///
+/// What `PostgreSQL`'s clients send when they put a session back is read as well.
 #[derive(Debug)]
 pub(super) struct Syntax;
 
@@ -27,11 +38,52 @@ impl Dialect for Syntax {
     }
 
     fn prec_value(&self, precedence: Precedence) -> u8 {
-        let (tighter, looser) = (Precedence::PlusMinus, Precedence::Xor);
+        use Precedence as P;
         match precedence {
-            Precedence::PgOther => u8::midpoint(GENERIC.prec_value(tighter), GENERIC.prec_value(looser)),
+            P::PgOther | P::Ampersand | P::Caret | P::Pipe => {
+                u8::midpoint(GENERIC.prec_value(P::PlusMinus), GENERIC.prec_value(P::Xor))
+            }
+            P::Like => GENERIC.prec_value(P::Between),
+            P::Eq => u8::midpoint(GENERIC.prec_value(P::Between), GENERIC.prec_value(P::Is)),
             other => GENERIC.prec_value(other),
         }
+    }
+
+    // those that the parser gives another precedence than `PostgreSQL`
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        let is_other_operator = match &parser.peek_token_ref().token {
+            Token::StringConcat
+            | Token::CaretAt
+            | Token::Tilde
+            | Token::TildeAsterisk
+            | Token::ExclamationMarkTilde
+            | Token::ExclamationMarkTildeAsterisk
+            | Token::DoubleTilde
+            | Token::DoubleTildeAsterisk
+            | Token::ExclamationMarkDoubleTilde
+            | Token::ExclamationMarkDoubleTildeAsterisk => true,
+            Token::Word(word) => word.quote_style.is_none() && word.keyword == Keyword::OPERATOR,
+            _ => false,
+        };
+        is_other_operator.then(|| Ok(self.prec_value(Precedence::PgOther)))
+    }
+
+    // The parser reads all that follows `IS DISTINCT FROM`, `AND` and `OR` included.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        left: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        let make = if parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
+            Expr::IsDistinctFrom
+        } else if parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]) {
+            Expr::IsNotDistinctFrom
+        } else {
+            return None;
+        };
+        let right = parser.parse_subexpr(precedence);
+        Some(right.map(|right| make(Box::new(left.clone()), Box::new(right))))
     }
 
     fn supports_listen_notify(&self) -> bool {

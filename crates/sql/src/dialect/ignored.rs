@@ -1,8 +1,11 @@
-//! Clauses that the parser knows and the planner would pass over without a word: they are refused by name.
+//! Clauses that the parser knows, and the planner would pass over without a word or take for something else: they are
+//! refused by name.
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Query, Select, SetExpr, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{
+    Query, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, Visit, Visitor,
+};
 
 /// The first such clause of a query, also of one inside of it.
 pub(super) fn find(query: &Query) -> Option<&'static str> {
@@ -46,6 +49,9 @@ impl Visitor for Find {
                 (!partitions.is_empty(), "PARTITION of a table"),
                 (json_path.is_some(), "a path behind a table"),
             ]),
+            TableFactor::Pivot { .. } => ControlFlow::Break("PIVOT"),
+            TableFactor::Unpivot { .. } => ControlFlow::Break("UNPIVOT"),
+            TableFactor::MatchRecognize { .. } => ControlFlow::Break("MATCH_RECOGNIZE"),
             TableFactor::Derived { sample, .. } => present(&[(sample.is_some(), "TABLESAMPLE")]),
             _ => ControlFlow::Continue(()),
         }
@@ -55,7 +61,13 @@ impl Visitor for Find {
 fn of_body(body: &SetExpr) -> ControlFlow<&'static str> {
     match body {
         SetExpr::Select(select) => of_select(select),
-        SetExpr::SetOperation { left, right, .. } => {
+        SetExpr::SetOperation { left, op, set_quantifier, right } => {
+            // They would be planned as joins, which take a row or leave it, however often it is there.
+            let counts = *set_quantifier == SetQuantifier::All;
+            present(&[
+                (counts && *op == SetOperator::Except, "EXCEPT ALL"),
+                (counts && *op == SetOperator::Intersect, "INTERSECT ALL"),
+            ])?;
             of_body(left)?;
             of_body(right)
         }

@@ -9,8 +9,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments,
-    Ident, ObjectName, Query, Value, VisitMut, VisitorMut,
+    Ident, ObjectName, Query, SelectItem, SetExpr, TableFactor, Value, VisitMut, VisitorMut,
 };
+use datafusion::sql::sqlparser::parser::Parser;
+
+use super::generic::Syntax;
 
 /// Rewrites every expression of a query.
 pub(super) fn rewrite(query: &mut Query) {
@@ -34,8 +37,53 @@ impl VisitorMut for Rewrite {
             *expr = call;
         }
         escape_with_backslash(expr);
+        compare_with_rows(expr);
         ControlFlow::Continue(())
     }
+}
+
+/// `x = ANY (SELECT …)` is `x IN (SELECT …)`, and `x <> ALL (SELECT …)` is `x NOT IN (SELECT …)`.
+///
+/// With other operators, the column of the rows gets a name of its own: `DataFusion` compares `x` with it by its name, and takes
+/// the two for the same where both are of one table.
+fn compare_with_rows(expr: &mut Expr) {
+    let (left, op, right, negated) = match expr {
+        Expr::AnyOp { left, compare_op, right, .. } => (left, compare_op, right, false),
+        Expr::AllOp { left, compare_op, right } => (left, compare_op, right, true),
+        _ => return,
+    };
+    let Expr::Subquery(subquery) = right.as_mut() else {
+        return;
+    };
+    if matches!((&*op, negated), (BinaryOperator::Eq, false) | (BinaryOperator::NotEq, true)) {
+        let left = std::mem::replace(left, Box::new(Expr::value(Value::Null)));
+        *expr = Expr::InSubquery { expr: left, subquery: subquery.clone(), negated };
+        return;
+    }
+    if let SetExpr::Select(select) = subquery.body.as_mut()
+        && let [item @ (SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })] =
+            select.projection.as_mut_slice()
+    {
+        if let SelectItem::UnnamedExpr(expr) = item {
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::new(COMPARED) };
+        }
+    } else if let Some(named) = named_rows(subquery) {
+        **subquery = named;
+    }
+}
+
+/// `SELECT * FROM (query) AS name`.
+fn named_rows(query: &Query) -> Option<Query> {
+    let parser = Parser::new(&Syntax).try_with_sql(&format!("SELECT * FROM (SELECT 1) AS {COMPARED}"));
+    let mut named = parser.ok()?.parse_query().ok()?;
+    let SetExpr::Select(select) = named.body.as_mut() else {
+        return None;
+    };
+    let TableFactor::Derived { subquery, .. } = &mut select.from.first_mut()?.relation else {
+        return None;
+    };
+    **subquery = query.clone();
+    Some(*named)
 }
 
 /// Balances a chain of one of the two associative operators, if the expression is one.
@@ -169,5 +217,7 @@ fn call(name: &str, arguments: impl IntoIterator<Item = Expr>) -> Expr {
     })
 }
 
+/// What rows are called with which something is compared.
+const COMPARED: &str = "rows_compared";
 /// Stands for two escape characters, which are one that is meant, while single ones are replaced.
 const DOUBLED: &str = "\u{1}";

@@ -130,11 +130,12 @@ async fn converse(
             }
         };
         let Some(message) = message else { return Ok(()) };
-        let extended = message.as_ref().map_or(true, Message::is_extended);
+        let extended = message.as_ref().map_or_else(|refusal| !refusal.awaits_ready, Message::is_extended);
         let flushes = !extended || matches!(message, Ok(Message::Sync | Message::Flush));
         let refused = match message {
             Ok(Message::Terminate) => return Ok(()),
             Ok(message) if passing && message != Message::Sync => continue,
+            Err(refusal) if passing && !refusal.fatal && !refusal.awaits_ready => continue,
             Ok(message) => {
                 passing = false;
                 registered.cancel.borrow_and_update();

@@ -95,10 +95,10 @@ impl Conversation {
         for (name, value) in parameters {
             match name.as_str() {
                 "user" | "database" | "options" | "replication" => {}
-                "TimeZone" => {
+                name if name.eq_ignore_ascii_case("TimeZone") => {
                     // Clients send the zone of their machine, whatever it is called there.
                     if set_time_zone(&session, value).await.is_ok() {
-                        variables.keep(name, value);
+                        variables.keep("TimeZone", value);
                     } else {
                         let text = format!("time zone `{value}` is not known here: it is UTC");
                         replies.warning(state::INVALID_PARAMETER_VALUE, &text);

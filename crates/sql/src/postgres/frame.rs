@@ -133,11 +133,11 @@ pub(crate) fn message(input: &mut BytesMut, len_max: usize) -> Result<Option<Mes
     }
     let mut body = input.split_to(len.saturating_add(1)).freeze();
     body.advance(5);
-    let message = body_of(kind, &mut body)?;
-    if body.has_remaining() {
-        return Err(Refusal::error(state::PROTOCOL, "invalid message format"));
-    }
-    Ok(Some(message))
+    let message = body_of(kind, &mut body).and_then(|message| {
+        let is_whole = !body.has_remaining();
+        is_whole.then_some(message).ok_or_else(|| Refusal::error(state::PROTOCOL, "invalid message format"))
+    });
+    message.map(Some).map_err(|refusal| Refusal { awaits_ready: matches!(kind, b'Q' | b'S'), ..refusal })
 }
 
 fn body_of(kind: u8, body: &mut Bytes) -> Result<Message, Refusal> {
@@ -267,6 +267,7 @@ mod tests {
         input.extend_from_slice(b"next");
         let refusal = message(&mut input, 100).expect_err("refused");
         assert_eq!(refusal.fatal, fatal, "{}", refusal.message);
+        assert_eq!(refusal.awaits_ready, b"QS".contains(&kind), "{}", refusal.message);
         assert!(fatal || &*input == b"next", "the next message is reached");
     }
 
@@ -298,6 +299,7 @@ mod tests {
         refused(b'C', b"", false);
         refused(b'Q', b"no end", false);
         refused(b'Q', b"\xff\xfe\0", false);
+        refused(b'Q', b"SELECT 1\0more", false);
         refused(b'S', b"more", false);
         refused(b'p', b"secret\0", true);
         refused(b'?', b"", true);

@@ -9,6 +9,8 @@ use crate::error::{QueryError, QueryErrorKind};
 pub(crate) struct Refusal {
     /// Whether it ends the session.
     pub(crate) fatal: bool,
+    /// Whether it answers a `Query` or `Sync` that cannot be read: the client waits for `ReadyForQuery`.
+    pub(crate) awaits_ready: bool,
     /// The SQLSTATE.
     pub(crate) state: &'static str,
     pub(crate) message: String,
@@ -44,12 +46,12 @@ pub(crate) mod state {
 impl Refusal {
     /// An error after which the session goes on.
     pub(crate) fn error(state: &'static str, message: impl Into<String>) -> Self {
-        Self { fatal: false, state, message: message.into() }
+        Self { fatal: false, awaits_ready: false, state, message: message.into() }
     }
 
     /// An error that ends the session.
     pub(crate) fn fatal(state: &'static str, message: impl Into<String>) -> Self {
-        Self { fatal: true, state, message: message.into() }
+        Self { fatal: true, awaits_ready: false, state, message: message.into() }
     }
 
     /// How bad it is, in PostgreSQL's words.

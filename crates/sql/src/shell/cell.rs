@@ -45,7 +45,8 @@ impl<'a> Cell<'a> {
                 Self::Nested(text)
             }
             other => {
-                let text = ArrayFormatter::try_new(array, &FormatOptions::new())?.value(row).to_string();
+                let text =
+                    ArrayFormatter::try_new(array, &FormatOptions::new())?.value(row).try_to_string()?;
                 if other.is_numeric() { Self::Number(text) } else { Self::Text(text.into()) }
             }
         })
@@ -61,15 +62,13 @@ impl<'a> Cell<'a> {
             Self::Text(text) => Cow::Borrowed(text.as_ref()),
             Self::Bytes(bytes) => bytes_as_text(bytes),
         };
-        let stays = |c: char| !is_control(c) || (lines && matches!(c, '\t' | '\n'));
+        let stays = |c: char| !is_control(c) || (lines && matches!(c, '\t' | '\n' | '\r'));
         if text.chars().all(stays) {
             return text;
         }
         let mut escaped = String::with_capacity(text.len());
-        let mut chars = text.chars().peekable();
-        while let Some(c) = chars.next() {
-            let ends_line = lines && c == '\r' && chars.peek() == Some(&'\n');
-            if stays(c) || ends_line { escaped.push(c) } else { push_escaped(c, &mut escaped) }
+        for c in text.chars() {
+            if stays(c) { escaped.push(c) } else { push_escaped(c, &mut escaped) }
         }
         Cow::Owned(escaped)
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_client::FlightServiceClient;
 use arrow_flight::sql::client::FlightSqlServiceClient;
+use datafusion::arrow::error::ArrowError;
 use futures::TryStreamExt;
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
@@ -68,9 +69,9 @@ impl Client {
     }
 }
 
-/// Whether it is the statement that failed, and not the connection or the output.
+/// Whether it is the statement that failed, or a value that cannot be shown, and not the connection or the output.
 pub(super) fn is_refusal(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Refusal>)
+    error.get_ref().is_some_and(|error| error.is::<Refusal>() || error.is::<ArrowError>())
 }
 
 /// The server has answered with an error.

@@ -135,8 +135,12 @@ impl Constraint {
         }
     }
 
-    /// What one of the two takes, if they constrain one and the same column.
+    /// What one of the two takes, if they constrain one and the same column, or one of them takes nothing.
     fn or(&self, other: &Self) -> Option<Self> {
+        let nothing = Self::nothing();
+        if *self == nothing || *other == nothing {
+            return Some(if *self == nothing { other.clone() } else { self.clone() });
+        }
         let open = Self::open();
         let either = Self {
             partitions: self.partitions.or(&other.partitions),

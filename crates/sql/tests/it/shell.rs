@@ -68,6 +68,30 @@ async fn csv_is_quoted_where_it_must_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn csv_keeps_the_ends_of_lines_in_quotes() {
+    let served = Served::new().await;
+    let address = served.server.local_addr();
+    for end in ["\r", "\n", "\r\n"] {
+        let text = format!("SELECT 'a{end}b' AS x");
+        assert_eq!(printed(address, &text, Format::Csv).await, format!("x\n\"a{end}b\"\n"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_cannot_be_shown_is_an_error() {
+    let served = Served::new().await;
+    let text = "SELECT arrow_cast(9223372036854775807, 'Timestamp(Second, None)') AS t";
+    for format in [Format::Table, Format::Csv, Format::Json] {
+        let mut output = Vec::new();
+        let address = served.server.local_addr();
+        let outcome =
+            shell::run(address, Some(text), format, &mut BufReader::new(&b""[..]), &mut output).await;
+        let shown = String::from_utf8_lossy(&output).into_owned();
+        assert!(outcome.is_err() && !shown.contains("ERROR"), "{format:?}: {outcome:?}, {shown}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn json_has_an_object_a_line() {
     let served = odd().await;
     let address = served.server.local_addr();
@@ -92,6 +116,8 @@ async fn no_control_character_of_a_record_comes_out_as_it_is() {
     let text = "SELECT chr(27) || '[2J' AS t, chr(13) AS r, chr(8238) AS \"\u{1b}n\", key FROM odd";
     for format in [Format::Table, Format::Csv, Format::Json] {
         let text = printed(address, text, format).await;
+        // In CSV, ends of lines are quoted, and stay what they are.
+        let text = if format == Format::Csv { text.replace("\"\r\"", "") } else { text };
         let stray = text.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
         assert_eq!(stray, None, "{format:?}: {text:?}");
     }

@@ -236,6 +236,7 @@ fn a_null_in_a_condition_takes_no_row_wherever_it_is_applied() {
         ("\"offset\" <> NULL OR partition = 1", "3"),
         ("NOT (partition <> NULL)", "0"),
         ("partition NOT IN (NULL, 0)", "0"),
+        ("NOT (\"offset\" IN (NULL) OR \"offset\" NOT IN (NULL, 0))", "0"),
         ("key NOT IN (NULL, 'a')", "0"),
         ("\"timestamp\" BETWEEN NULL AND TIMESTAMP '2030-01-01'", "0"),
         ("\"timestamp\" NOT IN (NULL, TIMESTAMP '2030-01-01')", "0"),
@@ -250,6 +251,31 @@ fn a_null_in_a_condition_takes_no_row_wherever_it_is_applied() {
         "SELECT count(*) FROM few a JOIN few b USING (\"offset\") WHERE a.\"offset\" NOT IN (NULL, 1)",
         &["0"],
     );
+}
+
+#[test]
+fn lists_of_one_operand_are_taken_together_only_where_it_is_right() {
+    let fixture = Fixture::new();
+    let session = fixture.session();
+    for (condition, expected) in [
+        ("k NOT IN (1, 2) OR k NOT IN (3, 4)", "4"),
+        ("NOT (k IN (1, 2) AND k IN (3, 4))", "4"),
+        ("NOT ((k = 1 OR k = 2) AND (k = 3 OR k = 4))", "4"),
+        ("NOT (k = 1 OR k = 2) OR NOT (k = 3 OR k = 4)", "4"),
+        ("(k IN (1, 2) AND k IN (3, 4)) IS NULL", "1"),
+        ("NOT (k IN (1, 2) AND k NOT IN (1, 2))", "4"),
+        ("k IN (1, 2) AND k NOT IN (2, NULL)", "0"),
+        ("k IN (1, j) AND k IN (2, 3)", "1"),
+        ("k IN (1, 2, 3, 4) AND k NOT IN (1, j)", "2"),
+        ("k::bigint NOT IN (1, 2) OR k::int NOT IN (3, 4)", "4"),
+        ("k IN (1, 2) OR k IN (2, 3)", "3"),
+        ("k NOT IN (1, 2) AND k NOT IN (2, 3)", "1"),
+    ] {
+        let text = format!(
+            "SELECT count(*) FROM (VALUES (NULL, 1), (1, 1), (2, 5), (3, 3), (4, 1)) t(k, j) WHERE {condition}"
+        );
+        check(&session, &text, &[expected]);
+    }
 }
 
 #[test]

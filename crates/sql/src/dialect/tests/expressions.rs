@@ -1,12 +1,17 @@
 //! Text, bytes, JSON and `offset` in expressions.
 
+use std::ops::ControlFlow;
+
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::execution::FunctionRegistry;
 use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{Expr, Value, VisitMut, VisitorMut};
 
 use super::{block_on, check, execute, plan, state};
+use crate::dialect::parse;
 
 #[test]
 fn bytes_compare_with_text_as_its_utf8() {
@@ -134,6 +139,116 @@ fn like_takes_any_escape_character() {
         (r"SELECT 'a!\' LIKE concat('a!!', '\') ESCAPE '!'", &["true"]),
         ("SELECT \"offset\" FROM events WHERE value NOT LIKE '!%%' ESCAPE '!' AND value LIKE 'not%'", &["1"]),
     ]);
+}
+
+#[test]
+fn operators_bind_as_closely_as_in_postgresql() {
+    for (text, expected) in [
+        ("a IS DISTINCT FROM b AND c", "(a IS DISTINCT FROM b) AND c"),
+        ("a IS NOT DISTINCT FROM b OR c", "(a IS NOT DISTINCT FROM b) OR c"),
+        ("NOT a IS DISTINCT FROM b = c", "NOT (a IS DISTINCT FROM (b = c))"),
+        ("a = b IS DISTINCT FROM c || d", "(a = b) IS DISTINCT FROM (c || d)"),
+        ("a IS DISTINCT FROM b IS NULL", "(a IS DISTINCT FROM b) IS NULL"),
+        ("a IS NOT NULL AND b IS TRUE OR c", "((a IS NOT NULL) AND (b IS TRUE)) OR c"),
+        ("a = b IS NULL", "(a = b) IS NULL"),
+        ("a IS NORMALIZED AND b", "(a IS NORMALIZED) AND b"),
+        ("a BETWEEN b AND c AND d", "(a BETWEEN b AND c) AND d"),
+        ("a BETWEEN b + 1 AND c = d", "(a BETWEEN (b + 1) AND c) = d"),
+        ("a = b BETWEEN c AND d", "a = (b BETWEEN c AND d)"),
+        ("a LIKE b = c", "(a LIKE b) = c"),
+        ("a = b NOT LIKE c ESCAPE '!' OR d", "(a = (b NOT LIKE c ESCAPE '!')) OR d"),
+        ("a ILIKE b || c AND d", "(a ILIKE (b || c)) AND d"),
+        ("a SIMILAR TO b AND c", "(a SIMILAR TO b) AND c"),
+        ("a = b IN (c)", "a = (b IN (c))"),
+        ("a NOT IN (b) = c", "(a NOT IN (b)) = c"),
+        ("NOT a = b AND c", "(NOT (a = b)) AND c"),
+        ("NOT a IS NULL OR b", "(NOT (a IS NULL)) OR b"),
+        ("NOT a LIKE b", "NOT (a LIKE b)"),
+        ("a OR b AND c", "a OR (b AND c)"),
+        ("a = b ~ c", "a = (b ~ c)"),
+        ("a OPERATOR(x.~) b = c", "(a OPERATOR(x.~) b) = c"),
+        ("a || b + c", "a || (b + c)"),
+        ("a + b || c * d = e", "((a + b) || (c * d)) = e"),
+        ("a -> b = c", "(a -> b) = c"),
+        ("a | b & c", "(a | b) & c"),
+        ("a & b + c << d", "(a & (b + c)) << d"),
+        ("a - b - c", "(a - b) - c"),
+        ("- a ^ b", "(- a) ^ b"),
+        ("- a::int", "- (a::int)"),
+        ("- a * b", "(- a) * b"),
+        ("a * b % c / d", "((a * b) % c) / d"),
+        ("a + b AT TIME ZONE c", "a + (b AT TIME ZONE c)"),
+        ("a AT TIME ZONE b || c", "(a AT TIME ZONE b) || c"),
+        ("a COLLATE b || c", "(a COLLATE b) || c"),
+        ("a::int AT TIME ZONE b", "(a::int) AT TIME ZONE b"),
+    ] {
+        assert_eq!(tree(text), tree(expected), "{text}");
+    }
+    check(&[
+        ("SELECT true IS DISTINCT FROM true AND false", &["false"]),
+        ("SELECT offset FROM events WHERE offset IS NOT DISTINCT FROM 1 AND key = 'b'", &["1"]),
+        ("SELECT 1 + 2 || '3', 1 | 2 & 4, 'a' LIKE 'a' = true", &["33|0|true"]),
+    ]);
+}
+
+#[test]
+fn comparisons_with_any_and_all_tell_the_rows_of_one_table_apart() {
+    check(&[
+        (
+            "SELECT offset FROM events WHERE offset = ANY (SELECT offset FROM events WHERE key = 'a')",
+            &["0", "4"],
+        ),
+        (
+            "SELECT offset FROM events WHERE offset <> ALL (SELECT offset FROM events WHERE offset > 0)",
+            &["0"],
+        ),
+        ("SELECT offset FROM events WHERE offset > ANY (SELECT offset FROM events WHERE offset > 2)", &["4"]),
+        ("SELECT offset FROM events WHERE offset >= ALL (SELECT offset FROM events)", &["4"]),
+        ("SELECT offset FROM events WHERE offset > ALL (SELECT 1 UNION ALL SELECT 2)", &["3", "4"]),
+        (
+            "SELECT offset FROM events WHERE offset > ALL (SELECT * FROM (SELECT offset FROM events WHERE offset < 3) t)",
+            &["3", "4"],
+        ),
+        (
+            "SELECT offset FROM events WHERE offset < ANY (SELECT offset FROM events ORDER BY offset LIMIT 2)",
+            &["0"],
+        ),
+        (
+            "SELECT offset FROM events WHERE NOT offset < SOME (SELECT offset FROM events WHERE offset < 4)",
+            &["3", "4"],
+        ),
+        (
+            "SELECT offset FROM events e WHERE offset > ALL (SELECT offset FROM events f WHERE f.key = e.key AND f.offset <> e.offset)",
+            &["1", "2", "3", "4"],
+        ),
+    ]);
+}
+
+/// An expression as it is parsed, with parentheses around all that has operands.
+fn tree(text: &str) -> String {
+    struct Parentheses;
+
+    impl VisitorMut for Parentheses {
+        type Break = ();
+
+        fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            let taken = std::mem::replace(expr, Expr::value(Value::Null));
+            *expr = match taken {
+                Expr::Identifier(_) | Expr::Value(_) => taken,
+                // those that are written
+                Expr::Nested(inner) => *inner,
+                taken => Expr::Nested(Box::new(taken)),
+            };
+            ControlFlow::Continue(())
+        }
+    }
+
+    let mut statements = parse(&format!("SELECT {text}")).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let Some(Statement::Statement(mut statement)) = statements.pop() else {
+        panic!("{text} is no statement")
+    };
+    assert!(statement.visit(&mut Parentheses).is_continue(), "nothing breaks off");
+    statement.to_string()
 }
 
 #[test]

@@ -90,6 +90,22 @@ fn errors_say_what_to_write_instead() {
         ("SELECT 1 / 0", Kind::Data, "ivi"),
         ("SELECT CAST('x' AS int)", Kind::Data, "x"),
         ("SHOW SCHEMAS IN a.b", Kind::Syntax, "`a.b`"),
+        ("SELECT EXISTS (SELECT 1 FROM events)", Kind::Unsupported, "`EXISTS (SELECT …)` as a value"),
+        (
+            "SELECT CASE WHEN EXISTS (SELECT 1) THEN 1 END",
+            Kind::Unsupported,
+            "`EXISTS (SELECT …)` as a value",
+        ),
+        ("SELECT 1 IN (SELECT offset FROM events)", Kind::Unsupported, "`IN (SELECT …)` as a value"),
+        ("SELECT 1 = ANY (SELECT offset FROM events)", Kind::Unsupported, "`IN (SELECT …)` as a value"),
+        ("SELECT 1 > ALL (SELECT offset FROM events)", Kind::Unsupported, "`ALL` of a subquery as a value"),
+        ("SELECT 1 ORDER BY EXISTS (SELECT 1)", Kind::Unsupported, "in this place; use it in `WHERE`"),
+        ("SELECT 1 DIV 2", Kind::Syntax, "the operator is not known at line 1, column 10"),
+        (
+            "SELECT (SELECT f.key FROM events f WHERE f.offset < e.offset LIMIT 1) FROM events e",
+            Kind::Unsupported,
+            "use a join",
+        ),
     ]);
 }
 
@@ -139,6 +155,10 @@ fn what_is_not_built_is_refused_as_such() {
         ("LISTEN x", "LISTEN"),
         ("SHOW VARIABLES", "SHOW VARIABLES"),
         ("EXPLAIN SET x = 1", "x"),
+        ("SELECT 1 EXCEPT ALL SELECT 1", "`EXCEPT ALL`"),
+        ("SELECT * FROM (SELECT 1 UNION ALL (SELECT 2 INTERSECT ALL SELECT 2)) t", "`INTERSECT ALL`"),
+        ("SELECT * FROM events PIVOT (count(key) FOR offset IN (1, 2))", "`PIVOT`"),
+        ("SELECT * FROM events UNPIVOT (a FOR b IN (key, value))", "`UNPIVOT`"),
     ] {
         check_not_understood(text, QueryErrorKind::Unsupported, part);
     }
