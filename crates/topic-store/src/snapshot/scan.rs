@@ -193,7 +193,7 @@ impl Scan {
                     if let Some((span, bytes)) = next {
                         let first = stretch.first;
                         self.work.push_front(stretch);
-                        let chunks = self.decode(first, &span, &bytes, self.request.rows_max.max(1))?;
+                        let chunks = self.decode(first, &span, &bytes, self.plan.rows_max)?;
                         chunks.iter().try_for_each(|chunk| self.emit(chunk))?;
                     }
                 }
@@ -300,7 +300,7 @@ impl Scan {
 
     /// Rows of which only partition and offset are wanted.
     fn count_offsets(&mut self) -> Result<(), ReadError> {
-        let step = i64::try_from(self.request.rows_max.max(1)).unwrap_or(i64::MAX);
+        let step = i64::try_from(self.plan.rows_max).unwrap_or(i64::MAX);
         let rest = self.plan.rest.clone();
         let (first, count, offsets) = if self.request.descending {
             let start = rest.start.max(rest.end.saturating_sub(step));
@@ -331,7 +331,7 @@ impl Scan {
             self.rows_left = self.rows_left.saturating_sub(count);
             return self.emit(&chunk.slice(at, count));
         }
-        let mut sink = Sink::new(&mut self.rows, self.request.rows_max.max(1), &mut self.rows_left);
+        let mut sink = Sink::new(&mut self.rows, self.plan.rows_max, &mut self.rows_left);
         for at in at..at.saturating_add(count) {
             let row = chunk.row(at);
             if self.sieve.passes(row.timestamp, row.key) && sink.push(&row)?.is_break() {
@@ -428,7 +428,7 @@ impl Scan {
         let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows));
         let rows = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
         let rows = rows.map_err(damaged)?;
-        let rows_max = self.request.rows_max.max(1);
+        let rows_max = self.plan.rows_max;
         for at in (0..chunk.rows).step_by(rows_max) {
             self.ready.push_back(rows.slice(at, rows_max.min(chunk.rows - at)));
         }
