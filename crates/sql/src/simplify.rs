@@ -249,5 +249,5 @@ fn without_needless_alias(expr: Expr) -> Expr {
     }
 }
 
-/// How a mark begins. It is no character of an alias that a statement has.
-const MARK: char = '\u{1}';
+/// How a mark begins. It is no character of an alias that a statement has, nor of one that keeps columns of the same name apart.
+const MARK: char = '\u{2}';
