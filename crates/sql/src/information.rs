@@ -6,7 +6,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::information_schema::InformationSchemaProvider;
 use datafusion::catalog::view::ViewTable;
-use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemoryCatalogProviderList, SchemaProvider, TableProvider,
+};
 use datafusion::datasource::{TableType, provider_as_source};
 use datafusion::error::Result;
 use datafusion::execution::context::SessionState;
@@ -26,7 +28,8 @@ pub(crate) struct InformationSchema {
 impl InformationSchema {
     /// That of one catalog. The functions are those of a state.
     pub(crate) fn new(name: &str, catalog: Arc<dyn CatalogProvider>, state: &SessionState) -> Self {
-        let catalogs = Arc::new(OneCatalog { name: name.to_owned(), catalog });
+        let catalogs = Arc::new(MemoryCatalogProviderList::new());
+        catalogs.register_catalog(name.to_owned(), catalog);
         let functions = state.table_functions().clone();
         Self { whole: InformationSchemaProvider::new(catalogs).with_table_functions(functions) }
     }
@@ -69,29 +72,4 @@ fn without_settings(tables: Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvi
     let plan =
         LogicalPlanBuilder::scan("tables", provider_as_source(tables), None)?.filter(is_other)?.build()?;
     Ok(Arc::new(ViewTable::new(plan, None)))
-}
-
-/// A catalog as the only one.
-#[derive(Debug)]
-struct OneCatalog {
-    name: String,
-    catalog: Arc<dyn CatalogProvider>,
-}
-
-impl CatalogProviderList for OneCatalog {
-    fn register_catalog(
-        &self,
-        _name: String,
-        _catalog: Arc<dyn CatalogProvider>,
-    ) -> Option<Arc<dyn CatalogProvider>> {
-        None
-    }
-
-    fn catalog_names(&self) -> Vec<String> {
-        vec![self.name.clone()]
-    }
-
-    fn catalog(&self, name: &str) -> Option<Arc<dyn CatalogProvider>> {
-        (name == self.name).then(|| Arc::clone(&self.catalog))
-    }
 }
