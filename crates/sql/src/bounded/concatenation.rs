@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use datafusion::arrow::compute::kernels::concat_elements::concat_elements_dyn;
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::utils::list_ndims;
 use datafusion::common::{DFSchema, exec_err, plan_err};
 use datafusion::error::Result;
 use datafusion::functions::core;
 use datafusion::logical_expr::binary::BinaryTypeCoercer;
-use datafusion::logical_expr::expr::{Placeholder, ScalarFunction};
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawDictionaryExpr};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::function::Bounded;
 use super::{Bounds, wrapped};
+use crate::dialect::text_parameter;
 
 /// Plans what DataFusion plans by itself: `||` of texts and of bytes as [`Concatenation`], and structs, whose type has to be
 /// looked at as soon as it is made. To be asked before DataFusion's planners.
@@ -68,17 +69,6 @@ impl ExprPlanner for Operators {
 
 fn call(function: &Arc<ScalarUDF>, arguments: Vec<Expr>) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), arguments))
-}
-
-/// A parameter of `||` is text unless something else is known of it.
-fn text_parameter(expr: Expr) -> Expr {
-    match expr {
-        Expr::Placeholder(Placeholder { id, field: None }) => {
-            let field = Arc::new(Field::new(&id, DataType::Utf8, true));
-            Expr::Placeholder(Placeholder::new_with_field(id, Some(field)))
-        }
-        other => other,
-    }
 }
 
 /// Whether it is the function of `||`.

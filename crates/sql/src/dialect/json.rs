@@ -10,7 +10,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
-use datafusion::logical_expr::expr::{Alias, Cast, Placeholder, ScalarFunction, TryCast};
+use datafusion::logical_expr::expr::{Alias, Cast, ScalarFunction, TryCast};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
@@ -21,7 +21,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use datafusion_functions_json::udfs;
 
 use super::UNDECIDED;
-use super::text::{Takes, TextFunction, as_text, is_bytes};
+use super::text::{Takes, TextFunction, as_text, is_bytes, text_parameter};
 
 /// `json_get(json, key or index, …)`: `json_as_text` that can be cast and nested.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -108,8 +108,8 @@ impl ExprPlanner for Operators {
             }
             _ => {
                 let (left, right) = (is_bytes_in(&expr.left, schema), is_bytes_in(&expr.right, schema));
-                expr.left = if right { text_parameter(expr.left) } else { expr.left };
-                expr.right = if left { text_parameter(expr.right) } else { expr.right };
+                expr.left = if right { text_beside_bytes(expr.left) } else { expr.left };
+                expr.right = if left { text_beside_bytes(expr.right) } else { expr.right };
                 return Ok(PlannerResult::Original(expr));
             }
         };
@@ -124,13 +124,10 @@ fn is_bytes_in(expr: &Expr, schema: &DFSchema) -> bool {
 }
 
 /// A parameter that is compared with bytes is text: that is what is written there.
-fn text_parameter(expr: Expr) -> Expr {
-    match expr {
-        Expr::Placeholder(Placeholder { id, field: None }) if !is_undecided(&id) => {
-            let field = Arc::new(Field::new(&id, DataType::Utf8, true));
-            Expr::Placeholder(Placeholder::new_with_field(id, Some(field)))
-        }
-        other => other,
+fn text_beside_bytes(expr: Expr) -> Expr {
+    match &expr {
+        Expr::Placeholder(parameter) if is_undecided(&parameter.id) => expr,
+        _ => text_parameter(expr),
     }
 }
 

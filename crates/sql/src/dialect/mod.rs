@@ -32,6 +32,12 @@ use datafusion::sql::parser::Statement;
 #[cfg(feature = "postgres")]
 use datafusion::sql::sqlparser::ast::Expr;
 
+#[cfg(feature = "postgres")]
+pub(crate) use show::literal;
+#[cfg(feature = "flight")]
+pub(crate) use show::quoted;
+pub(crate) use text::text_parameter;
+
 use crate::error::QueryError;
 
 /// Cuts a text into parsed statements; empty ones are left out. An error says where, and hints at the usual causes.

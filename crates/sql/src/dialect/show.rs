@@ -185,11 +185,13 @@ fn listing(column: &str, rows: &str, filter: Option<ShowStatementFilter>) -> Res
     Ok(Statement::Statement(statement))
 }
 
-fn quoted(name: &str) -> String {
+/// A name in double quotes.
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-fn literal(text: &str) -> String {
+/// A text as a literal.
+pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 

@@ -9,7 +9,7 @@ use datafusion::common::exec_err;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
-use datafusion::logical_expr::expr::TryCast;
+use datafusion::logical_expr::expr::{Placeholder, TryCast};
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
@@ -188,6 +188,17 @@ pub(super) fn as_text(expr: Expr, schema: &DFSchema) -> Expr {
     match expr.get_type(schema) {
         Ok(data_type) if is_bytes(&data_type) => Expr::TryCast(TryCast::new(Box::new(expr), DataType::Utf8)),
         _ => expr,
+    }
+}
+
+/// A parameter as text, unless something else is known of it.
+pub(crate) fn text_parameter(expr: Expr) -> Expr {
+    match expr {
+        Expr::Placeholder(Placeholder { id, field: None }) => {
+            let field = Arc::new(Field::new(&id, DataType::Utf8, true));
+            Expr::Placeholder(Placeholder::new_with_field(id, Some(field)))
+        }
+        other => other,
     }
 }
 

@@ -10,6 +10,7 @@ use futures::TryStreamExt;
 use tonic::Status;
 
 use super::{plain, status};
+use crate::dialect::quoted;
 use crate::error::{QueryError, QueryErrorKind};
 use crate::session::Session;
 
@@ -113,10 +114,6 @@ fn listing(columns: &str, table: &str, catalog: Option<&str>, session: &Session)
     let shared = &session.engine().shared;
     let catalog = catalog.filter(|name| shared.has_catalog(name)).unwrap_or(shared.default_catalog());
     format!("SELECT {columns} FROM {}.information_schema.{table}", quoted(catalog))
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 async fn columns_of(session: &Session, path: [&str; 3]) -> Result<SchemaRef, QueryError> {

@@ -31,6 +31,7 @@ use self::listing::Listing;
 use self::rewrite::Rewritten;
 use super::refusal::Refusal;
 use super::variables::Variables;
+use crate::dialect::literal;
 use crate::engine::Engine;
 use crate::error::QueryError;
 use crate::session::Session;
@@ -217,11 +218,6 @@ fn shown(schema: &Schema) -> SchemaRef {
         field.as_ref().clone().with_name(name)
     };
     Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
-}
-
-/// A text as a literal of SQL.
-fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// Why a statement cannot be planned or run.

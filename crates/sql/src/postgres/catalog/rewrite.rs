@@ -15,8 +15,8 @@ use datafusion::sql::sqlparser::parser::Parser;
 use super::super::refusal::Refusal;
 use super::super::variables::{Variables, version};
 use super::functions::RELATION_NAME;
-use super::{Facts, listing, literal, select, types};
-use crate::dialect;
+use super::{Facts, listing, select, types};
+use crate::dialect::{self, literal};
 
 /// A statement that can be planned, and what it asks for.
 #[derive(Debug)]
