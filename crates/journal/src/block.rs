@@ -45,13 +45,13 @@ impl Pool {
         }
     }
 
-    /// An empty aligned buffer with room for this much, a multiple of [`BLOCK`]. Filled up to a multiple of [`BLOCK`],
-    /// it is given to [`Pool::split`].
-    pub(crate) fn reserve(&mut self, len: usize) -> &mut BytesMut {
+    /// An empty aligned buffer with room for this much, a multiple of [`BLOCK`]; a new one has room for `len_wanted`.
+    /// Filled up to a multiple of [`BLOCK`], it is given to [`Pool::split`].
+    pub(crate) fn reserve(&mut self, len: usize, len_wanted: usize) -> &mut BytesMut {
         debug_assert!(self.current.is_empty(), "the group before was split off");
         if self.current.capacity() < len {
             self.retire();
-            self.current_len = len.next_multiple_of(self.block_len);
+            self.current_len = len.max(len_wanted).next_multiple_of(self.block_len);
             self.current =
                 self.reclaim().unwrap_or_else(|| BytesMut::with_capacity(self.current_len + BLOCK));
             let lead = lead(&self.current);
@@ -59,6 +59,16 @@ impl Pool {
             self.current.advance(lead);
         }
         &mut self.current
+    }
+
+    /// The buffer that was reserved, with what it has been filled with.
+    pub(crate) fn filling(&mut self) -> &mut BytesMut {
+        &mut self.current
+    }
+
+    /// How much the buffer can be filled with in all, in whole blocks.
+    pub(crate) fn room(&self) -> usize {
+        self.current.capacity() / BLOCK * BLOCK
     }
 
     /// What was filled, as a buffer of its own.
@@ -104,7 +114,7 @@ mod tests {
     use super::*;
 
     fn group(pool: &mut Pool, len: usize, fill: u8) -> bytes::Bytes {
-        pool.reserve(len).resize(len, fill);
+        pool.reserve(len, len).resize(len, fill);
         let group = pool.split();
         assert_eq!(group.as_ptr().addr() % BLOCK, 0);
         group.freeze()

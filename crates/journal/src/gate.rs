@@ -1,6 +1,7 @@
 //! Admission and the queue: what callers and the writer share under one lock, held briefly.
 
 use std::collections::VecDeque;
+use std::io;
 
 use bytes::Bytes;
 
@@ -48,6 +49,12 @@ impl Pending {
 #[expect(clippy::struct_excessive_bools, reason = "each is set and cleared on its own")]
 pub(crate) struct Gate {
     pub(crate) queue: VecDeque<Pending>,
+    /// The sum of the lengths of what is in the queue, with what stands before each entry.
+    pub(crate) queue_len: usize,
+    /// The writer is woken when the queue becomes longer than this.
+    pub(crate) wake_len: usize,
+    /// What has become of groups on their way to the disk since the writer last looked.
+    pub(crate) landed: Landed,
     pub(crate) next_sequence: u64,
     /// The sum of the costs of what was admitted and is not yet committed.
     pub(crate) reserved: u64,
@@ -69,7 +76,42 @@ pub(crate) struct Gate {
     pub(crate) closing: bool,
 }
 
+/// The outcome of groups that were written on another thread than the writer's.
+#[derive(Debug, Default)]
+pub(crate) struct Landed {
+    /// How many have arrived.
+    pub(crate) count: usize,
+    /// Why the next one did not, and what was being done. Nothing arrives after it.
+    pub(crate) error: Option<(&'static str, io::Error)>,
+}
+
 impl Gate {
+    /// Queues an entry up; tells whether the writer waits for it.
+    pub(crate) fn push(&mut self, pending: Pending) -> bool {
+        let before = self.queue_len;
+        self.queue_len += pending.framed_len();
+        self.queue.push_back(pending);
+        before <= self.wake_len && self.queue_len > self.wake_len
+    }
+
+    /// Whether nothing waits in the queue.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Empties the queue: the entries are lost.
+    pub(crate) fn lose(&mut self) -> VecDeque<Pending> {
+        self.reserved = 0;
+        self.queue_len = 0;
+        std::mem::take(&mut self.queue)
+    }
+
+    /// Whether the queue is longer than `len`. If not, the writer is woken when it becomes so.
+    pub(crate) fn has_more_than(&mut self, len: usize) -> bool {
+        self.wake_len = len;
+        self.queue_len > len
+    }
+
     /// Bytes of groups that can certainly be written, whatever the lengths of the entries.
     pub(crate) fn room(&self, options: &Options) -> u64 {
         let files = self.prepared.saturating_mul(options.certain_room(options.file_room()));
@@ -123,16 +165,22 @@ impl Gate {
         self.queue.front().map(|pending| round_up((GROUP_HEADER_LEN + pending.framed_len()) as u64))
     }
 
-    /// Moves the entries of the next group out of the queue: at least one, which must fit in `rest`, and as many as
-    /// fit there and under the limit. Returns the length of their payload.
-    pub(crate) fn take(&mut self, into: &mut Vec<Pending>, rest: u64, options: &Options) -> usize {
+    /// Moves entries out of the queue into a group that has a payload of `payload_len` already: as many as fit in
+    /// `rest` and under the limit, and the first of a group in any case. Returns the length of the group's payload.
+    pub(crate) fn take(
+        &mut self,
+        into: &mut Vec<Pending>,
+        mut payload_len: usize,
+        rest: u64,
+        options: &Options,
+    ) -> usize {
         let limit = rest.min(options.group_len_max as u64);
-        let mut payload_len = 0;
         while let Some(pending) = self.queue.front() {
             let grown = payload_len + pending.framed_len();
-            if !into.is_empty() && round_up((GROUP_HEADER_LEN + grown) as u64) > limit {
+            if payload_len > 0 && round_up((GROUP_HEADER_LEN + grown) as u64) > limit {
                 break;
             }
+            self.queue_len -= grown - payload_len;
             payload_len = grown;
             into.extend(self.queue.pop_front());
         }

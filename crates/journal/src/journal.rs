@@ -201,8 +201,7 @@ impl Journal {
         admission.cost = 0;
         let sequence = gate.next_sequence;
         gate.next_sequence += 1;
-        gate.queue.push_back(pending);
-        if gate.queue.len() == 1 {
+        if gate.push(pending) {
             self.shared().wake.notify_one();
         }
         Ok(sequence)

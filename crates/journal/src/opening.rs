@@ -117,11 +117,13 @@ impl Opening {
     /// # Errors
     /// The disk is full or fails.
     pub fn start(self, consumer: Arc<dyn Consumer>) -> Result<Journal, OpenError> {
-        let (writer, shared) = self.begin(consumer)?;
+        let (mut writer, shared) = self.begin(consumer)?;
+        let failed = |error| OpenError::io("starting the writer's threads failed", error);
+        writer.let_groups_overlap().map_err(failed)?;
         let thread = std::thread::Builder::new()
             .name("kolumn-journal".to_owned())
             .spawn(move || writer.run())
-            .map_err(|error| OpenError::io("starting the writer's thread failed", error))?;
+            .map_err(failed)?;
         Ok(Journal::new(shared, Some(thread)))
     }
 

@@ -127,6 +127,22 @@ impl Options {
     }
 
     /// Whether this fault was put in.
+    /// A group of this length is written while the next one gathers; who waits meanwhile is looked after in portions of
+    /// this length.
+    pub(crate) fn overlap_len(&self) -> usize {
+        self.block_len
+    }
+
+    /// A group of this length does not wait for the one before it to arrive.
+    pub(crate) fn launch_len(&self) -> usize {
+        self.block_len.saturating_mul(4).min(self.group_len_max)
+    }
+
+    /// The memory for groups that gather while others are on their way.
+    pub(crate) fn overlapping_block_len(&self) -> usize {
+        self.block_len.saturating_mul(16).min(self.group_len_max)
+    }
+
     #[cfg(feature = "test-util")]
     pub(crate) fn has(&self, mutant: Mutant) -> bool {
         self.mutant == mutant

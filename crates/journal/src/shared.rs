@@ -71,8 +71,7 @@ impl Shared {
                 return;
             }
             gate.failure = Some(failure.clone());
-            gate.reserved = 0;
-            std::mem::take(&mut gate.queue)
+            gate.lose()
         };
         drop(lost);
         self.consumer.failed(&failure);

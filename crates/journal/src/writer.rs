@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes};
-
 use crate::block::Pool;
 use crate::file::LogFile;
+use crate::flights::{Fault, Flights, Write};
 use crate::format::{ENTRY_FRAME_LEN, GROUP_HEADER_LEN, GroupHeader};
-use crate::gate::Pending;
+use crate::gate::{Gate, Pending};
+use crate::gathering::{Gathering, Sealed};
 use crate::journal::{CommittedEntry, CommittedGroup};
 use crate::options::{Class, Durability};
-use crate::position::{BLOCK, BLOCK_U64, Position, in_memory, round_up};
+use crate::position::{BLOCK_U64, Position};
 use crate::shared::{Durable, Shared};
 
-/// The only one who writes to the log. At most one group is on its way to the disk; what is appended meanwhile
-/// gathers for the next. There is no timer for gathering.
+/// The only one who writes to the log. What is appended while groups are on their way to the disk gathers for the next.
+/// There is no timer for gathering.
 #[derive(Debug)]
 pub(crate) struct Writer {
     shared: Arc<Shared>,
@@ -27,7 +27,10 @@ pub(crate) struct Writer {
     /// Where the last group ends.
     previous: u64,
     next_sequence: u64,
-    pool: Pool,
+    gathering: Gathering,
+    /// Nothing more fits in the group that gathers, though more waits.
+    is_full: bool,
+    flights: Flights,
     batch: Vec<Pending>,
     told: CommittedGroup,
     /// Whether something was synced that no group says is synced.
@@ -36,8 +39,6 @@ pub(crate) struct Writer {
 
 /// How long nothing must happen until an empty group tells what was synced.
 const IDLE: Duration = Duration::from_millis(100);
-/// What is copied is summed up this soon, while the processor's cache still has it.
-const SUM_LEN: usize = 32 << 10;
 /// How long after the disk refused a file the next is tried.
 const GROWTH_RETRY: Duration = Duration::from_secs(1);
 
@@ -51,7 +52,19 @@ impl Writer {
     ) -> Self {
         let pool = Pool::new(shared.options.block_len, shared.options.pool_len_max);
         let told = CommittedGroup::empty(shared.owner_epoch);
-        Self { shared, active, at, previous, next_sequence, pool, batch: Vec::new(), told, unstated: false }
+        Self {
+            shared,
+            active,
+            at,
+            previous,
+            next_sequence,
+            gathering: Gathering::new(pool),
+            is_full: false,
+            flights: Flights::default(),
+            batch: Vec::new(),
+            told,
+            unstated: false,
+        }
     }
 
     /// Runs until the log is closed and everything appended is written, or until it failed and is closed; then unlocks
@@ -64,13 +77,14 @@ impl Writer {
             let shared = self.shared.clone();
             let mut gate = shared.gate.lock();
             let failed = gate.failure.is_some();
-            if !gate.queue.is_empty() || (gate.room_made && gate.refused && !failed) {
+            let at_rest = self.flights.is_empty();
+            if !failed && (self.has_news(&mut gate) || (gate.room_made && gate.refused)) {
                 continue;
             }
-            if gate.closing {
+            if gate.closing && (failed || at_rest) {
                 break;
             }
-            let patience = match (failed, self.unstated, gate.growth_wanted) {
+            let patience = match (failed || !at_rest, self.unstated, gate.growth_wanted) {
                 (false, true, _) => Some(IDLE),
                 (false, false, true) => Some(GROWTH_RETRY),
                 _ => None,
@@ -87,25 +101,56 @@ impl Writer {
             }
         }
         self.idle();
+        self.flights = Flights::default();
         drop(self.shared.lock.lock().take());
     }
 
-    /// Writes, syncs and commits at most one group, and looks after the files. Tells whether there was anything to do.
+    /// Gives long groups a thread to be written on; without one, each is on the disk before the next gathers.
+    pub(crate) fn let_groups_overlap(&mut self) -> io::Result<()> {
+        self.flights = Flights::start(&self.shared)?;
+        Ok(())
+    }
+
+    /// Whether there is something to do for [`step`](Self::step). If not, the writer is woken when there is.
+    fn has_news(&self, gate: &mut Gate) -> bool {
+        let wake_len = if self.flights.is_empty() {
+            0
+        } else if self.is_full {
+            // Only an arrival makes room.
+            usize::MAX
+        } else {
+            self.shared.options.overlap_len()
+        };
+        let landed = gate.landed.count > 0 || gate.landed.error.is_some();
+        gate.has_more_than(wake_len) || landed
+    }
+
+    /// Commits what has arrived on the disk, gathers what was appended, sends off at most one group, and looks after the
+    /// files. Tells whether there was anything to do.
     pub(crate) fn step(&mut self) -> bool {
         if self.shared.failure().is_some() {
+            self.gathering.clear();
             return false;
         }
-        let wrote = match self.write_batch() {
-            Ok(wrote) => wrote,
+        let worked = match self.work() {
+            Ok(worked) => worked,
             Err((doing, error)) => {
                 self.batch.clear();
+                self.gathering.clear();
                 self.shared.fail(doing, &error);
                 return true;
             }
         };
         let grew = self.look_after_files();
         self.tell_room();
-        wrote || grew
+        worked || grew
+    }
+
+    fn work(&mut self) -> Result<bool, Fault> {
+        let landed = self.land()?;
+        let gathered = self.gather()?;
+        let launched = self.launch()?;
+        Ok(landed || gathered || launched)
     }
 
     /// What is due when nothing has happened for a while: a group without entries that tells what was synced, and
@@ -122,6 +167,7 @@ impl Writer {
         }
         let sync = self.shared.options.durability == Durability::Sync;
         if self.unstated
+            && self.flights.is_empty()
             && self.may_write_empty_group()
             && let Err((doing, error)) = self.write_empty_group(sync)
         {
@@ -133,9 +179,12 @@ impl Writer {
     }
 
     /// Writes a group without entries, and syncs it if asked to.
-    pub(crate) fn write_empty_group(&mut self, sync: bool) -> Result<(), (&'static str, io::Error)> {
+    pub(crate) fn write_empty_group(&mut self, sync: bool) -> Result<(), Fault> {
         self.go_on_to_fit(BLOCK_U64)?;
-        self.write_group(0, sync)?;
+        let header = self.header(0, 0);
+        self.gathering.begin(Some(&header), 0, 0);
+        let (sealed, write) = self.seal(header, sync);
+        self.write(sealed, &write)?;
         self.unstated = false;
         Ok(())
     }
@@ -150,20 +199,95 @@ impl Writer {
         gate.reserved + BLOCK_U64 <= gate.room_for(Class::Reclaim, &self.shared.options)
     }
 
-    fn write_batch(&mut self) -> Result<bool, (&'static str, io::Error)> {
+    /// Commits the groups that have arrived on the disk.
+    fn land(&mut self) -> Result<bool, Fault> {
+        let (count, error) = {
+            let mut gate = self.shared.gate.lock();
+            (std::mem::take(&mut gate.landed.count), gate.landed.error.take())
+        };
+        for _ in 0..count {
+            let Some(group) = self.flights.land() else { break };
+            if self.shared.options.durability == Durability::Sync {
+                self.note_synced(group.header.end());
+            }
+            self.commit(group);
+        }
+        match error {
+            Some(fault) => Err(fault),
+            None => Ok(count > 0),
+        }
+    }
+
+    /// Copies what waits into the group that gathers, as far as it fits.
+    fn gather(&mut self) -> Result<bool, Fault> {
         let first_cost = self.shared.gate.lock().first_cost();
-        let Some(first_cost) = first_cost else { return Ok(false) };
-        self.go_on_to_fit(first_cost)?;
-        let rest = self.active.limit() - self.at;
-        let payload_len = self.shared.gate.lock().take(&mut self.batch, rest, &self.shared.options);
-        self.write_group(payload_len, self.shared.options.durability == Durability::Sync)?;
-        self.unstated |= self.shared.options.durability == Durability::Sync;
+        let Some(first_cost) = first_cost else {
+            self.is_full = false;
+            return Ok(false);
+        };
+        let begins = self.gathering.is_empty();
+        if begins && !self.fits(first_cost) {
+            // The rest of the file is left only when all that was sent there has arrived.
+            self.is_full = !self.flights.is_empty();
+            if self.is_full {
+                return Ok(false);
+            }
+            self.go_on_to_fit(first_cost)?;
+        }
+        let rest = (self.active.limit() - self.at).min(self.gathering.len_max());
+        let gathered_len = self.gathering.payload_len();
+        let (payload_len, is_full) = {
+            let mut gate = self.shared.gate.lock();
+            let payload_len = gate.take(&mut self.batch, gathered_len, rest, &self.shared.options);
+            (payload_len, !gate.is_empty())
+        };
+        self.is_full = is_full;
+        if begins {
+            // With nothing under way the group leaves as it is now.
+            let alone = self.flights.is_empty();
+            let header = alone.then(|| self.header(self.batch.len(), payload_len));
+            let len_wanted = if alone { 0 } else { self.shared.options.overlapping_block_len() };
+            self.gathering.begin(header.as_ref(), payload_len, len_wanted);
+        }
+        let gathered = !self.batch.is_empty();
+        for entry in self.batch.drain(..) {
+            self.gathering.put(&entry);
+        }
+        Ok(gathered)
+    }
+
+    /// Sends the gathered group to the disk, if it is its turn.
+    fn launch(&mut self) -> Result<bool, Fault> {
+        let alone = self.flights.is_empty();
+        let is_due = self.is_full || self.gathering.payload_len() >= self.shared.options.launch_len();
+        if self.gathering.is_empty() || !(alone || is_due && !self.flights.is_full()) {
+            return Ok(false);
+        }
+        let sync = self.shared.options.durability == Durability::Sync;
+        self.unstated |= sync;
+        let header = self.header(self.gathering.count(), self.gathering.payload_len());
+        let (sealed, write) = self.seal(header, sync);
+        if self.answers_before_sync() {
+            self.commit(sealed);
+            write.run()?;
+            return Ok(true);
+        }
+        let is_short = sealed.bytes.len() < self.shared.options.overlap_len();
+        if alone && is_short {
+            self.write(sealed, &write)?;
+        } else if let Some((sealed, write)) = self.flights.send(sealed, write)? {
+            self.write(sealed, &write)?;
+        }
         Ok(true)
     }
 
+    fn fits(&self, len: u64) -> bool {
+        self.at.saturating_add(len) <= self.active.limit()
+    }
+
     /// Makes sure that a group of this length fits in the active file, by going on to the next.
-    fn go_on_to_fit(&mut self, len: u64) -> Result<(), (&'static str, io::Error)> {
-        if self.at.saturating_add(len) <= self.active.limit() {
+    fn go_on_to_fit(&mut self, len: u64) -> Result<(), Fault> {
+        if self.fits(len) {
             return Ok(());
         }
         let failed = |error| ("going on to the next file", error);
@@ -189,22 +313,39 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes what was taken as one group, syncs it if asked to, and commits it.
-    fn write_group(&mut self, payload_len: usize, sync: bool) -> Result<(), (&'static str, io::Error)> {
-        let (header, group) = self.build_group(payload_len);
+    /// The header of the next group.
+    fn header(&self, entry_count: usize, payload_len: usize) -> GroupHeader {
+        GroupHeader {
+            position: self.at,
+            previous: self.previous,
+            synced: self.shared.synced.load(Ordering::Acquire),
+            first_sequence: self.next_sequence,
+            log_id: self.shared.log_id,
+            owner_epoch: self.shared.owner_epoch,
+            entry_count: u32::try_from(entry_count).unwrap_or(u32::MAX),
+            payload_len: u32::try_from(payload_len).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Ends the gathered group; the next one goes behind it.
+    fn seal(&mut self, header: GroupHeader, sync: bool) -> (Sealed, Write) {
         let offset = self.at - self.active.base;
-        self.active.handle.write_at(offset, &group).map_err(|error| ("writing a group", error))?;
-        if self.answers_before_sync() {
-            self.commit(&header, &group);
-            self.active.handle.sync().map_err(|error| ("syncing a group", error))?;
-            self.note_synced(header.end());
-            return Ok(());
+        let sealed = self.gathering.seal(header);
+        self.at = sealed.header.end();
+        self.previous = self.at;
+        self.next_sequence = sealed.header.next_sequence();
+        self.is_full = false;
+        let write = Write { file: self.active.handle.clone(), offset, bytes: sealed.bytes.clone(), sync };
+        (sealed, write)
+    }
+
+    /// Writes a group here and now, and commits it.
+    fn write(&mut self, group: Sealed, write: &Write) -> Result<(), Fault> {
+        write.run()?;
+        if write.sync {
+            self.note_synced(group.header.end());
         }
-        if sync {
-            self.active.handle.sync().map_err(|error| ("syncing a group", error))?;
-            self.note_synced(header.end());
-        }
-        self.commit(&header, &group);
+        self.commit(group);
         Ok(())
     }
 
@@ -212,72 +353,31 @@ impl Writer {
         self.shared.synced.fetch_max(position, Ordering::AcqRel);
     }
 
-    fn build_group(&mut self, payload_len: usize) -> (GroupHeader, Bytes) {
-        let covered = GROUP_HEADER_LEN + payload_len;
-        let len = in_memory(round_up(covered as u64));
-        let header = GroupHeader {
-            position: self.at,
-            previous: self.previous,
-            synced: self.shared.synced.load(Ordering::Acquire),
-            first_sequence: self.next_sequence,
-            log_id: self.shared.log_id,
-            owner_epoch: self.shared.owner_epoch,
-            entry_count: u32::try_from(self.batch.len()).unwrap_or(u32::MAX),
-            payload_len: u32::try_from(payload_len).unwrap_or(u32::MAX),
-        };
-        let mut encoder = header.begin_encoding();
-        let mut summed = GROUP_HEADER_LEN;
-        let block = self.pool.reserve(len);
-        block.resize(GROUP_HEADER_LEN, 0);
-        for pending in &self.batch {
-            let entry_len = pending.framed_len() - ENTRY_FRAME_LEN;
-            block.put_u32_le(u32::try_from(entry_len).unwrap_or(u32::MAX));
-            block.extend_from_slice(pending.head());
-            for piece in pending.body.chunks(SUM_LEN) {
-                block.extend_from_slice(piece);
-                if block.len() - summed >= SUM_LEN {
-                    encoder.payload(block.get(summed..).unwrap_or_default());
-                    summed = block.len();
-                }
-            }
-        }
-        encoder.payload(block.get(summed..).unwrap_or_default());
-        debug_assert_eq!(block.len(), covered, "the payload is as long as was counted");
-        if let Some(start) = block.get_mut(..GROUP_HEADER_LEN) {
-            start.copy_from_slice(&encoder.finish());
-        }
-        block.resize(len, 0);
-        (header, self.pool.split().freeze())
-    }
-
-    fn commit(&mut self, header: &GroupHeader, group: &Bytes) {
-        let (start, end) = (self.at, header.end());
-        self.at = end;
-        self.previous = end;
-        self.next_sequence = header.next_sequence();
+    fn commit(&mut self, group: Sealed) {
+        let Sealed { header, bytes, lens, cost } = group;
+        let (start, end) = (header.position, header.end());
         self.active.set_end(end);
         *self.shared.durable.lock() =
-            Durable { position: end, next_sequence: self.next_sequence, active: self.active.base };
+            Durable { position: end, next_sequence: header.next_sequence(), active: self.active.base };
         {
             let mut gate = self.shared.gate.lock();
-            let cost: u64 = self.batch.iter().map(|pending| pending.cost).sum();
             gate.reserved = gate.reserved.saturating_sub(cost);
             gate.active_rest = self.active.limit() - end;
             gate.room_made |= cost > 0;
         }
-        if self.batch.is_empty() {
+        if lens.is_empty() {
             return;
         }
         self.told.position = Position::new(start);
         self.told.end = Position::new(end);
         self.told.first_sequence = header.first_sequence;
-        self.told.block_len = group.len();
+        self.told.block_len = bytes.len();
         let mut at = GROUP_HEADER_LEN;
-        for (pending, sequence) in self.batch.drain(..).zip(header.first_sequence..) {
+        for (framed_len, sequence) in lens.into_iter().zip(header.first_sequence..) {
             let from = at + ENTRY_FRAME_LEN;
-            at += pending.framed_len();
+            at += framed_len;
             let position = Position::new(start + from as u64);
-            self.told.entries.push(CommittedEntry { position, sequence, bytes: group.slice(from..at) });
+            self.told.entries.push(CommittedEntry { position, sequence, bytes: bytes.slice(from..at) });
         }
         self.shared.consumer.committed(&self.told);
         self.told.entries.clear();
@@ -344,5 +444,3 @@ impl Writer {
         false
     }
 }
-
-const _: () = assert!(BLOCK > GROUP_HEADER_LEN, "a group without entries is one block");

@@ -5,7 +5,7 @@ pub(crate) mod file_header;
 pub(crate) mod group;
 pub(crate) mod names;
 
-pub(crate) use group::{ENTRY_FRAME_LEN, GROUP_HEADER_LEN, GroupHeader};
+pub(crate) use group::{ENTRY_FRAME_LEN, GROUP_HEADER_LEN, GroupHeader, HeaderEncoder, PayloadSum};
 
 /// The version of every file that this build writes, and the newest that it reads.
 pub(crate) const VERSION: u32 = 1;
