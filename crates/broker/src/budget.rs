@@ -168,7 +168,7 @@ impl State {
 }
 
 /// What every connection may hold, whatever the others do.
-const FLOOR_LEN: usize = 4 << 10;
+pub(crate) const FLOOR_LEN: usize = 4 << 10;
 /// How often a connection that waits asks again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// One part in this many is left to small frames.

@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::answers::Answers;
 use crate::broker::{Broker, Parts};
 use crate::budget::Budget;
+use crate::connection::FrameMemory;
 use crate::context::{Context, Phase};
 use crate::coordinator::{self, Coordinator};
 use crate::error::StartError;
@@ -116,6 +117,7 @@ impl Builder {
         let budget =
             Budget::new(limits.in_flight_len_max, Duration::from_millis(limits.slow_frame_timeout_ms));
         let answers = Answers::new(limits.answers_len_max);
+        let frame_memory = Arc::new(FrameMemory::new(limits.in_flight_len_max / FRAME_MEMORY_SHARE));
         let places = Arc::new(Semaphore::new(limits.connections_max.min(Semaphore::MAX_PERMITS)));
         let context = Arc::new(Context {
             store,
@@ -126,6 +128,7 @@ impl Builder {
             log_dir,
             budget,
             answers,
+            frame_memory,
             counters: Counters::default(),
             observer: self.observer,
             phase,
@@ -203,3 +206,6 @@ impl kolumn_topic_store::Observer for StoreObserver {
         self.0.event(&Event::Store(event));
     }
 }
+
+/// The part of what requests may hold that is kept for the next ones when they are gone.
+const FRAME_MEMORY_SHARE: usize = 4;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use crate::answers::Answers;
 use crate::budget::Budget;
+use crate::connection::FrameMemory;
 use crate::coordinator::Coordinator;
 use crate::fetch_session;
 use crate::observer::{Event, Observer};
@@ -27,6 +28,7 @@ pub(crate) struct Context {
     pub(crate) log_dir: String,
     pub(crate) budget: Arc<Budget>,
     pub(crate) answers: Arc<Answers>,
+    pub(crate) frame_memory: Arc<FrameMemory>,
     pub(crate) fetch_sessions: fetch_session::Cache,
     pub(crate) counters: Counters,
     pub(crate) observer: Arc<dyn Observer>,

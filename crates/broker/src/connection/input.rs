@@ -5,17 +5,25 @@
 //! ```
 //! The first eight bytes are judged as soon as they are there, so that a request that is not served costs nothing.
 
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 
+use super::memory::{Buffer, FrameMemory};
 use super::{ConnectionError, ConnectionErrorKind, Served};
 
 /// INVARIANT: `head` is set exactly when the frame at the front of the buffer has passed the check of its head.
 #[derive(Debug)]
 pub(super) struct Input {
-    buffer: BytesMut,
+    buffer: Buffer,
+    memory: Arc<FrameMemory>,
     head: Option<Head>,
     /// Length of the last frame: the next one is probably as long.
     expected_len: usize,
+    /// The buffer's length when everything that was asked for has come.
+    asked_len: usize,
+    /// How much is read of short frames at once: more, as long as reading fills it.
+    burst_len: usize,
     /// The bytes at the front are no frame.
     is_faulty: bool,
     frame_len_max: usize,
@@ -29,21 +37,34 @@ struct Head {
 }
 
 impl Input {
-    pub(super) fn new(frame_len_max: usize, served: Served) -> Self {
-        Self { buffer: BytesMut::new(), head: None, expected_len: 0, is_faulty: false, frame_len_max, served }
+    pub(super) fn new(frame_len_max: usize, served: Served, memory: Arc<FrameMemory>) -> Self {
+        Self {
+            buffer: Buffer::default(),
+            memory,
+            head: None,
+            expected_len: 0,
+            asked_len: 0,
+            burst_len: 0,
+            is_faulty: false,
+            frame_len_max,
+            served,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.buffer.len()
+        self.buffer.bytes.len()
     }
 
-    /// Bytes that are worth reading now: the rest of the frame, but never more than doubles what is there.
+    /// Bytes that are worth reading now: the rest of the frame, but never more than doubles what is there. Of short
+    /// frames that come one upon the other, several.
     pub(super) fn want(&self) -> Option<usize> {
-        let step = self.buffer.len().max(self.expected_len).clamp(READ_LEN_MIN, READ_LEN_MAX);
+        let step = self.len().max(self.expected_len).clamp(READ_LEN_MIN, READ_LEN_MAX);
         match self.head {
+            None if self.expected_len <= SHORT_FRAME_LEN_MAX => Some(step.max(self.burst_len)),
             None => Some(step),
-            Some(head) => match head.len.saturating_sub(self.buffer.len()) {
+            Some(head) => match head.len.saturating_sub(self.len()) {
                 0 => None,
+                rest if head.len <= SHORT_FRAME_LEN_MAX => Some(rest.min(step).max(self.burst_len)),
                 rest => Some(rest.min(step)),
             },
         }
@@ -55,12 +76,20 @@ impl Input {
     }
 
     pub(super) fn buffer(&mut self, len: usize) -> &mut BytesMut {
-        self.buffer.reserve(len);
-        &mut self.buffer
+        self.memory.reserve(&mut self.buffer, len);
+        self.asked_len = self.len() + len;
+        &mut self.buffer.bytes
+    }
+
+    /// Looks at what has come into the buffer.
+    pub(super) fn received(&mut self) -> Result<(), ConnectionError> {
+        let is_filled = self.len() >= self.asked_len;
+        self.burst_len = if is_filled { (self.burst_len * 2).clamp(READ_LEN_MIN, BURST_LEN_MAX) } else { 0 };
+        self.check()
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.head.is_some_and(|head| self.buffer.len() >= head.len)
+        self.head.is_some_and(|head| self.len() >= head.len)
     }
 
     /// Whether the bytes at the front were found to be no frame.
@@ -79,7 +108,7 @@ impl Input {
         if self.head.is_some() {
             return Ok(());
         }
-        let Some((prefix, rest)) = self.buffer.split_first_chunk::<PREFIX_LEN>() else { return Ok(()) };
+        let Some((prefix, rest)) = self.buffer.bytes.split_first_chunk::<PREFIX_LEN>() else { return Ok(()) };
         let declared = i32::from_be_bytes(*prefix);
         let len = usize::try_from(declared)
             .ok()
@@ -104,14 +133,14 @@ impl Input {
     /// Takes the frame at the front, without its prefix, if it is complete.
     pub(super) fn take_frame(&mut self) -> Result<Option<Bytes>, ConnectionError> {
         self.check()?;
-        let Some(head) = self.head.filter(|head| self.buffer.len() >= head.len) else { return Ok(None) };
-        let mut frame = self.buffer.split_to(head.len).freeze();
+        let Some(head) = self.head.filter(|head| self.len() >= head.len) else { return Ok(None) };
+        let mut frame = self.buffer.bytes.split_to(head.len).freeze();
         let frame = frame.split_off(PREFIX_LEN);
         self.expected_len = head.len;
         self.head = None;
-        if self.buffer.is_empty() {
+        if self.buffer.bytes.is_empty() {
             // An idle connection keeps no buffer; the frame keeps what it needs.
-            self.buffer = BytesMut::new();
+            self.memory.put(std::mem::take(&mut self.buffer));
         }
         // What follows is judged now, but an error in it must not lose this frame: the next call reports it.
         drop(self.check());
@@ -124,3 +153,12 @@ const PREFIX_LEN: usize = 4;
 const HEADER_LEN_MIN: usize = 8;
 const READ_LEN_MIN: usize = 4 << 10;
 const READ_LEN_MAX: usize = 1 << 20;
+/// Of frames up to this length several are read at once, though the end of a read is then copied to where the next begins.
+const SHORT_FRAME_LEN_MAX: usize = 64 << 10;
+const BURST_LEN_MAX: usize = 128 << 10;
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        self.memory.put(std::mem::take(&mut self.buffer));
+    }
+}

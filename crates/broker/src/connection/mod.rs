@@ -11,14 +11,17 @@
 //! A response may contain ranges (`S`) that stay where they are until the socket takes them.
 
 mod input;
+mod memory;
 mod output;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 
 use self::input::Input;
+pub use self::memory::FrameMemory;
 use self::output::Output;
 pub use self::output::{Chunk, Response};
 
@@ -143,8 +146,19 @@ impl<S> Connection<S> {
     /// A fresh connection; it holds no buffer before the first byte.
     #[must_use]
     pub fn new(limits: ConnectionLimits, served: Served, now: Instant) -> Self {
+        Self::with_memory(limits, served, Arc::new(FrameMemory::new(0)), now)
+    }
+
+    /// A fresh connection that shares the memory of long frames with others.
+    #[must_use]
+    pub fn with_memory(
+        limits: ConnectionLimits,
+        served: Served,
+        memory: Arc<FrameMemory>,
+        now: Instant,
+    ) -> Self {
         Self {
-            input: Input::new(limits.frame_len_max, served),
+            input: Input::new(limits.frame_len_max, served, memory),
             output: Output::new(),
             limits,
             last_activity: now,
@@ -173,7 +187,7 @@ impl<S> Connection<S> {
     /// The peer left the protocol; nothing more can be read from it.
     pub fn received(&mut self, now: Instant) -> Result<(), ConnectionError> {
         self.last_activity = now;
-        self.input.check()
+        self.input.received()
     }
 
     /// Takes the next complete request, if one is there and the limits allow to start it.

@@ -30,7 +30,7 @@ use super::wall_clock;
 use crate::answers::Held;
 use crate::api;
 use crate::bridge::StoredRange;
-use crate::budget::{Lease, SMALL_FRAME_LEN_MAX};
+use crate::budget::{FLOOR_LEN, Lease, SMALL_FRAME_LEN_MAX};
 use crate::connection::{Connection, SlotId};
 use crate::context::{Phase, Session, reached};
 use crate::dispatch::{self, Answer, Pending, Started};
@@ -93,7 +93,8 @@ impl Task {
     fn new(stream: TcpStream, session: Arc<Session>) -> Self {
         let context = &session.context;
         let limits = context.validated.connection_limits();
-        let engine = Connection::new(limits, api::served, Instant::now().into_std());
+        let memory = Arc::clone(&context.frame_memory);
+        let engine = Connection::with_memory(limits, api::served, memory, Instant::now().into_std());
         let timer = Box::pin(tokio::time::sleep_until(engine.next_deadline().into()));
         Self {
             lease: context.budget.lease(),
@@ -208,10 +209,14 @@ impl Task {
         let Some(want) = self.engine.receive_want().filter(|_| !self.ended) else { return Ok(()) };
         let now = Instant::now().into_std();
         let small = !self.engine.receives_longer_than(SMALL_FRAME_LEN_MAX);
-        if !self.lease.try_hold(self.engine.held_len() + want, small, now) {
+        // What is read ahead of a small frame must not make it wait.
+        let least = if small { want.min(FLOOR_LEN) } else { want };
+        let held_len = self.engine.held_len();
+        let granted = [want, least].into_iter().find(|len| self.lease.try_hold(held_len + len, small, now));
+        let Some(want) = granted else {
             self.starved = true;
             return Ok(());
-        }
+        };
         let mut room = bytes::BufMut::limit(self.engine.receive_buf(want), want);
         let read = self.stream.try_read_buf(&mut room);
         match read {
