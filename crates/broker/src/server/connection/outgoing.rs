@@ -2,7 +2,7 @@
 //!
 //! Ranges that are in memory are looked up anew for each write, so that a peer that does not read pins nothing. A
 //! piece that comes from disk is read by a thread that may block, kept while the peer takes it, and given up when the
-//! peer takes nothing for a while.
+//! peer takes nothing for a while. As soon as the peer takes some of it, the piece behind it is read.
 
 use std::future::pending;
 use std::io::{self, IoSlice};
@@ -22,7 +22,7 @@ use crate::observer::CloseReason;
 pub(super) struct Outgoing {
     /// Bytes from disk: what the engine hands out first, as a range.
     piece: Option<Bytes>,
-    /// The next piece, on its way.
+    /// The piece behind it, or the first one, on its way.
     reading: Option<JoinHandle<Result<Bytes, ReadError>>>,
     /// Since when the socket takes nothing.
     blocked_since: Option<Instant>,
@@ -44,7 +44,7 @@ impl Outgoing {
         let mut left = TURN_LEN;
         let mut pieces = Vec::new();
         self.again = false;
-        while self.reading.is_none() && engine.has_output() {
+        while (self.piece.is_some() || self.reading.is_none()) && engine.has_output() {
             if left == 0 {
                 self.again = true;
                 return Ok(());
@@ -74,7 +74,7 @@ impl Outgoing {
 
     /// Resolves when a flush can go on for another reason than the socket. Cancel safe.
     pub(super) async fn progress(&mut self) -> Result<(), CloseReason> {
-        if let Some(reading) = &mut self.reading {
+        if let (None, Some(reading)) = (&self.piece, &mut self.reading) {
             let read = reading.await;
             self.reading = None;
             let failed = |error: &dyn std::error::Error| CloseReason::Answer(error.to_string());
@@ -83,7 +83,8 @@ impl Outgoing {
             tokio::task::yield_now().await;
         } else if let (Some(_), Some(since)) = (&self.piece, self.blocked_since) {
             tokio::time::sleep_until(since + PIECE_PATIENCE).await;
-            self.piece = None;
+            // The thread that reads what is behind it ends by itself.
+            (self.piece, self.reading) = (None, None);
         } else {
             pending::<()>().await;
         }
@@ -111,12 +112,31 @@ impl Outgoing {
                         continue;
                     }
                     if pieces.is_empty() {
-                        let source = source.clone();
-                        self.reading = Some(tokio::task::spawn_blocking(move || source.read(start, len)));
+                        self.reading = Some(read(source, start, len));
                     }
                     break;
                 }
             }
+        }
+        engine.rewind();
+    }
+
+    /// Begins to read what is behind the piece, if that is on disk, too.
+    fn read_ahead(&mut self, engine: &mut Connection<StoredRange>) {
+        let Some(piece) = self.piece.as_ref().filter(|_| self.reading.is_none()) else { return };
+        let mut left = piece.len();
+        while left > 0
+            && let Some(chunk) = engine.transmit(left)
+        {
+            left -= match chunk {
+                Chunk::Bytes(bytes) => bytes.len(),
+                Chunk::Range { len, .. } => len,
+            };
+        }
+        if let Some(Chunk::Range { source, start, len }) = engine.transmit(WRITE_LEN)
+            && source.in_memory(start, len).is_none()
+        {
+            self.reading = Some(read(source, start, len));
         }
         engine.rewind();
     }
@@ -129,8 +149,14 @@ impl Outgoing {
             if piece.is_empty() {
                 self.piece = None;
             }
+            self.read_ahead(engine);
         }
     }
+}
+
+fn read(source: &StoredRange, start: usize, len: usize) -> JoinHandle<Result<Bytes, ReadError>> {
+    let source = source.clone();
+    tokio::task::spawn_blocking(move || source.read(start, len))
 }
 
 /// Bytes and pieces of one write, and so of what is read from disk at once.
