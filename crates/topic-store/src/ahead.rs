@@ -13,13 +13,21 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
+    /// Bytes of a stretch that was read before. Never blocks on the disk.
+    pub(crate) fn known(&self, position: u64, len: usize) -> Option<Bytes> {
+        if len > SMALL_LEN_MAX {
+            return None;
+        }
+        let known = |(start, bytes): &(u64, Bytes)| part(*start, bytes, position, len);
+        self.stretches.lock().iter().rev().find_map(known)
+    }
+
     /// Committed bytes of a file, from a stretch that is known or by reading one.
     pub(crate) fn read(&self, pin: &FilePin, position: u64, len: usize) -> Result<Bytes, ReadError> {
         if len > SMALL_LEN_MAX {
             return pin.read(Position::new(position), len);
         }
-        let known = |(start, bytes): &(u64, Bytes)| part(*start, bytes, position, len);
-        if let Some(bytes) = self.stretches.lock().iter().rev().find_map(known) {
+        if let Some(bytes) = self.known(position, len) {
             return Ok(bytes);
         }
         // Near the end of what is committed a long stretch is refused.

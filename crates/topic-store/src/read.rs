@@ -89,7 +89,8 @@ impl Slice {
     /// All of it, if it is still in memory. Never blocks on the disk.
     #[must_use]
     pub fn try_bytes(&self) -> Option<Bytes> {
-        self.core.tail.read().get(self.position, self.len)
+        let in_tail = self.core.tail.read().get(self.position, self.len);
+        in_tail.or_else(|| self.core.ahead.known(self.position, self.len))
     }
 
     /// A part of it, from memory or, blocking, from the file.

@@ -74,7 +74,8 @@ impl Span {
         self.batches = 1;
     }
 
-    fn join(&mut self, next: &Self) {
+    /// Takes in the span that follows in the same file.
+    pub(crate) fn join(&mut self, next: &Self) {
         self.last = next.last;
         self.end = next.end;
         self.len = self.len.saturating_add(next.len);

@@ -64,7 +64,15 @@ impl Store {
     fn read_once(&self, request: &ReadRequest) -> Result<Read, ReadError> {
         let plan = self.plan(request)?;
         let mut answer = Answer::new(request);
-        'spans: for (span, pin) in plan.spans {
+        let mut spans = plan.spans.into_iter().peekable();
+        'spans: while let Some((mut span, pin)) = spans.next() {
+            // One scan for neighbours: groups are longer than spans, and each scan reads whole groups.
+            while let Some((next, _)) = spans.next_if(|(next, _)| {
+                let follows = next.base == span.last.saturating_add(1) && next.position >= span.end;
+                span.is_thinned() && next.is_thinned() && follows && pin.holds(Position::new(next.position))
+            }) {
+                span.join(&next);
+            }
             for found in self.batches_of(request.topic, request.partition, &span, pin)? {
                 if found.last >= request.offset.value() && !answer.take(self, &found) {
                     break 'spans;
