@@ -112,16 +112,12 @@ impl Gathering {
         let block = self.pool.filling();
         debug_assert_eq!(block.len(), GROUP_HEADER_LEN + self.payload_len, "what was counted was copied");
         self.sum.payload(block.get(self.summed..).unwrap_or_default());
-        let encoder = match std::mem::replace(&mut self.sum, Sum::Payload(PayloadSum::new())) {
-            Sum::WithHeader(encoder) => encoder,
-            Sum::Payload(sum) => {
-                let mut encoder = header.begin_encoding();
-                encoder.summed_payload(&sum);
-                encoder
-            }
+        let encoded = match std::mem::replace(&mut self.sum, Sum::Payload(PayloadSum::new())) {
+            Sum::WithHeader(encoder) => encoder.finish(),
+            Sum::Payload(sum) => header.begin_encoding().finish_before(&sum),
         };
         if let Some(start) = block.get_mut(..GROUP_HEADER_LEN) {
-            start.copy_from_slice(&encoder.finish());
+            start.copy_from_slice(&encoded);
         }
         block.resize(group_len, 0);
         let bytes = self.pool.split().freeze();

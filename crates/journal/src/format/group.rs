@@ -3,6 +3,7 @@
 use bytes::{Buf, BufMut};
 use uuid::Uuid;
 
+use super::crc::joined;
 use super::crc32c;
 use super::file_header::get_uuid;
 use crate::position::{BLOCK_U64, round_up};
@@ -131,34 +132,48 @@ impl HeaderEncoder {
         self.digest.update(piece);
     }
 
-    /// Takes in a payload that was summed up without a header, which costs as much as summing up a megabyte.
-    pub(crate) fn summed_payload(&mut self, sum: &PayloadSum) {
-        self.digest.combine(&sum.0);
-    }
-
     /// The header's bytes.
     pub(crate) fn finish(self) -> [u8; GROUP_HEADER_LEN] {
+        let crc = value(&self.digest);
+        self.with_checksum(crc)
+    }
+
+    /// The header's bytes before a payload that was summed up by itself.
+    pub(crate) fn finish_before(self, payload: &PayloadSum) -> [u8; GROUP_HEADER_LEN] {
+        let crc = joined(value(&self.digest), value(&payload.digest), payload.len);
+        self.with_checksum(crc)
+    }
+
+    fn with_checksum(self, crc: u32) -> [u8; GROUP_HEADER_LEN] {
         let mut header = [0; GROUP_HEADER_LEN];
         let mut rest = &mut header[..];
         rest.put_slice(&MAGIC);
-        rest.put_u32_le(u32::try_from(self.digest.finalize()).unwrap_or(u32::MAX));
+        rest.put_u32_le(crc);
         rest.put_slice(&self.covered);
         header
     }
 }
 
+fn value(digest: &crc_fast::Digest) -> u32 {
+    u32::try_from(digest.finalize()).unwrap_or(u32::MAX)
+}
+
 /// The checksum of a payload whose header is not known yet.
 #[derive(Debug)]
-pub(crate) struct PayloadSum(crc_fast::Digest);
+pub(crate) struct PayloadSum {
+    digest: crc_fast::Digest,
+    len: usize,
+}
 
 impl PayloadSum {
     pub(crate) fn new() -> Self {
-        Self(crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi))
+        Self { digest: crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi), len: 0 }
     }
 
     /// Takes the next piece of the payload in.
     pub(crate) fn payload(&mut self, piece: &[u8]) {
-        self.0.update(piece);
+        self.digest.update(piece);
+        self.len += piece.len();
     }
 }
 
@@ -233,9 +248,7 @@ mod tests {
         let mut sum = PayloadSum::new();
         sum.payload(&bytes[GROUP_HEADER_LEN..GROUP_HEADER_LEN + 4]);
         sum.payload(&bytes[GROUP_HEADER_LEN + 4..]);
-        let mut encoder = header.begin_encoding();
-        encoder.summed_payload(&sum);
-        assert_eq!(encoder.finish(), bytes[..GROUP_HEADER_LEN]);
+        assert_eq!(header.begin_encoding().finish_before(&sum), bytes[..GROUP_HEADER_LEN]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the files hold, byte by byte: `FORMAT.md` as code, without input or output.
 
 pub(crate) mod checkpoint;
+mod crc;
 pub(crate) mod file_header;
 pub(crate) mod group;
 pub(crate) mod names;
