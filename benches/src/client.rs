@@ -49,7 +49,7 @@ impl Connection {
     }
 
     /// Sends a request and receives its response without the correlation id.
-    fn call(&mut self, request: &[u8]) -> io::Result<Cursor<'_>> {
+    pub(crate) fn call(&mut self, request: &[u8]) -> io::Result<Cursor<'_>> {
         self.stream.write_all(request)?;
         receive(&mut self.stream, &mut self.response)
     }
@@ -61,20 +61,7 @@ impl Connection {
         partitions: i32,
         settings: &[(&str, &str)],
     ) -> io::Result<()> {
-        let mut request = header(key::CREATE_TOPICS, version::CREATE_TOPICS);
-        request.int32(1);
-        request.string(topic);
-        request.int32(partitions);
-        request.int16(1);
-        request.int32(0);
-        request.count(settings.len());
-        for (name, value) in settings {
-            request.string(name);
-            request.string(value);
-        }
-        request.int32(TIMEOUT_MS);
-        request.int8(0);
-        let mut response = self.call(&framed(&request))?;
+        let mut response = self.call(&create_topic_request(topic, partitions, settings))?;
         let _throttle_and_count = response.take(8)?;
         let _name = response.string()?;
         match response.int16()? {
@@ -104,22 +91,7 @@ impl Connection {
 
     /// Fetches from an offset; the records come as they were sent.
     pub(crate) fn fetch(&mut self, request: &FetchRequest<'_>, offset: i64) -> io::Result<Fetched<'_>> {
-        let mut message = header(key::FETCH, version::FETCH);
-        message.int32(-1);
-        message.int32(500);
-        message.int32(1);
-        message.int32(request.bytes_max);
-        message.int8(0);
-        message.int32(0);
-        message.int32(-1);
-        one_partition(&mut message, request.topic, request.partition);
-        message.int32(-1);
-        message.int64(offset);
-        message.int64(-1);
-        message.int32(request.bytes_max);
-        message.int32(0);
-        message.string("");
-        let mut response = self.call(&framed(&message))?;
+        let mut response = self.call(&fetch_request(request, offset))?;
         let _throttle = response.int32()?;
         let code = response.int16()?;
         if code != 0 {
@@ -191,8 +163,46 @@ pub(crate) fn produce_request(topic: &str, partition: i32, acks: i16, batch: &[u
     framed(&request)
 }
 
+/// A Fetch request that waits for half a second if there is nothing.
+pub(crate) fn fetch_request(wanted: &FetchRequest<'_>, offset: i64) -> Vec<u8> {
+    let mut request = header(key::FETCH, version::FETCH);
+    request.int32(-1);
+    request.int32(500);
+    request.int32(1);
+    request.int32(wanted.bytes_max);
+    request.int8(0);
+    request.int32(0);
+    request.int32(-1);
+    one_partition(&mut request, wanted.topic, wanted.partition);
+    request.int32(-1);
+    request.int64(offset);
+    request.int64(-1);
+    request.int32(wanted.bytes_max);
+    request.int32(0);
+    request.string("");
+    framed(&request)
+}
+
+/// A request for a topic with these settings.
+pub(crate) fn create_topic_request(topic: &str, partitions: i32, settings: &[(&str, &str)]) -> Vec<u8> {
+    let mut request = header(key::CREATE_TOPICS, version::CREATE_TOPICS);
+    request.int32(1);
+    request.string(topic);
+    request.int32(partitions);
+    request.int16(1);
+    request.int32(0);
+    request.count(settings.len());
+    for (name, value) in settings {
+        request.string(name);
+        request.string(value);
+    }
+    request.int32(TIMEOUT_MS);
+    request.int8(0);
+    framed(&request)
+}
+
 /// All requests carry one correlation id: responses come in the order of the requests.
-fn header(key: i16, version: i16) -> Vec<u8> {
+pub(crate) fn header(key: i16, version: i16) -> Vec<u8> {
     let mut request = Vec::new();
     request.int16(key);
     request.int16(version);
@@ -243,7 +253,7 @@ fn receive<'a>(stream: &mut impl Read, buffer: &'a mut Vec<u8>) -> io::Result<Cu
     Ok(cursor)
 }
 
-fn refused(what: &str, code: i16) -> io::Error {
+pub(crate) fn refused(what: &str, code: i16) -> io::Error {
     io::Error::other(format!("the broker refused {what} with error {code}"))
 }
 

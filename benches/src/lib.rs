@@ -10,12 +10,19 @@
 //! | program | is |
 //! | --- | --- |
 //! | [`null_broker`] | the rival: parses frame and batch headers, stores nothing, answers everything. It shares no code with the broker: its parser is its own |
+//! | [`floor_broker`] | the other limit: one thread that writes and syncs before it acknowledges, and does nothing else |
 //! | [`blaster`] | the client: sends batches that were encoded before the clock started, so that the client's cost is a `write` |
 //! | [`calibrate`] | the machine: memory copy, a stream and a ping-pong over loopback, sync latency, fresh append, aligned write and sync |
-//! | [`system`] | the driver: starts the two brokers, runs client and calibration in turns, reads `/proc`, prints Markdown |
+//! | `librdkafka` | the load that all sides have in common: a workspace of its own, because it brings a client library in C |
+//! | [`system`] | the driver: starts all sides, Apache Kafka and Tansu among them, runs client and calibration in turns, reads `/proc`, prints Markdown |
 //!
-//! The first three print one line of JSON and are useful alone; the driver starts them as processes of
+//! Blaster and calibration print one line of JSON, and all are useful alone; the driver starts them as processes of
 //! their own, so that a broker's CPU time and memory are read from `/proc/PID`, not estimated.
+//!
+//! # The guard's
+//!
+//! [`guard`] does one thing to the broker's parts again and again, for a simulated processor that counts instructions and
+//! allocations: `cargo xtask bench guard` compares them with `guard.json`.
 //!
 //! # The SQL benchmark's
 //!
@@ -27,6 +34,13 @@
 //!
 //! The driver and its sides exchange lines of JSON; each side reads its own clock, around the statement alone.
 //!
+//! # Features
+//!
+//! | feature | brings |
+//! | --- | --- |
+//! | `sql`, a default | the SQL benchmark, and with it DataFusion |
+//! | `guard`, a default | the program that counts instructions and allocations a request |
+//!
 //! # What keeps a run honest
 //!
 //! - The null broker reaches 0.6 of the loopback stream of the same round, or the run is void: a slow rival
@@ -35,7 +49,9 @@
 //!   is left out, and the table says so.
 //! - Acknowledgement latency counts from the *intended* time of sending, so a stalled broker cannot slow
 //!   down the clock that measures it; the client sleeps and never spins.
-//! - An error code in any response ends the run. A rate with errors in it is no rate.
+//! - An error code in any response ends the case. A rate with errors in it is no rate.
+//! - After each case a consumer reads back what was acknowledged; what is missing is a fault in the report.
+//! - What acknowledges before a sync is not compared with what acknowledges after it.
 //! - All sides of the SQL benchmark give the same answers in each round, or the run ends.
 //! - A drain checks that the batches' offsets follow each other without a gap.
 //!
@@ -68,8 +84,9 @@
 //! # Reading order
 //!
 //! `wire` and `batch` are the hand parser and the batch format; `null_broker` uses them to answer, `client`
-//! and `blaster` to ask. `calibrate` needs neither. `system` puts all together; `process` is its reader of
-//! `/proc`, `report` its arithmetic. Of the SQL benchmark, `sql::rows` and `sql::query` are what is given and asked, `ask` is
+//! and `blaster` to ask. `calibrate` needs neither. `system` puts all together: `side` and `case` say who and what, `trial` does
+//! a case to a side on its `stage`, `schedule` goes through all of them, `summary` has the arithmetic; `process` is its reader of
+//! `/proc`. Of the SQL benchmark, `sql::rows` and `sql::query` are what is given and asked, `ask` is
 //! how, and `engine` answers.
 
 #![forbid(unsafe_code)]
@@ -82,24 +99,36 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+mod answer;
+#[cfg(feature = "sql")]
 mod ask;
 mod batch;
 mod blaster;
 mod calibrate;
 mod client;
 mod clock;
+#[cfg(feature = "sql")]
 mod engine;
+mod floor_broker;
+#[cfg(feature = "guard")]
+mod guard;
 mod histogram;
 mod null_broker;
 mod process;
+#[cfg(feature = "sql")]
 mod sql;
 mod system;
 mod wire;
 
 pub use blaster::blaster;
 pub use calibrate::calibrate;
+#[cfg(feature = "sql")]
 pub use engine::sql_engine;
+pub use floor_broker::{FloorBroker, floor_broker};
+#[cfg(feature = "guard")]
+pub use guard::guard;
 pub use null_broker::{NullBroker, null_broker};
+#[cfg(feature = "sql")]
 pub use sql::sql;
 pub use system::system;
 

@@ -6,6 +6,7 @@
 //! | `tidy` | checks what no compiler checks: arrows between crates, file headers, licences, documents |
 //! | `test [--long] [--only STEP]…` | everything: format, lints, tests, docs, features, fuzz targets, foreign clients |
 //! | `suites [--only SUITE]… [--test NAME]…` | test suites of foreign clients, each test compared with its line in `tests/suites` |
+//! | `bench guard [--record]` | compares instructions and allocations a request with the recorded ones, or records them |
 //! | `bench <system \| sql> […]` | builds the benchmarks in the release profile and runs one of them |
 #![forbid(unsafe_code)]
 #![expect(
@@ -19,6 +20,7 @@ mod bench;
 mod clients;
 mod codegen;
 mod fuzz;
+mod guard;
 mod shell;
 mod suites;
 mod test;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         ["test", options @ ..] => test::run(options),
         ["suites", options @ ..] => suites::run(options),
         ["bench", "system", options @ ..] => bench::system(options),
+        ["bench", "guard", options @ ..] => guard::run(options),
         ["bench", "sql", options @ ..] => bench::sql(options),
         _ => Err(USAGE.to_owned()),
     };
@@ -50,4 +53,4 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "usage: cargo xtask <codegen [--check] | tidy | test [--long] [--only STEP]... | suites [--only SUITE]... [--test NAME]... | bench <system | sql> [OPTION]...>";
+const USAGE: &str = "usage: cargo xtask <codegen [--check] | tidy | test [--long] [--only STEP]... | suites [--only SUITE]... [--test NAME]... | bench <guard [--record] | system | sql> [OPTION]...>";

@@ -1,4 +1,4 @@
-//! The programs that the test command needs and brings itself: foreign clients, `strace`, `cargo-fuzz`.
+//! The programs that the test command needs and brings itself: foreign clients, `strace`, `valgrind`, `cargo-fuzz`.
 
 use std::{
     path::{Path, PathBuf},
@@ -53,6 +53,18 @@ pub(crate) fn python(workspace: &Workspace) -> Result<PathBuf, String> {
     Ok(python)
 }
 
+/// The jars that a project of Maven names, with all that they need, in a folder that has nothing else.
+pub(crate) fn jars(project: &Path, folder: &Path) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).map_err(told)?;
+    }
+    std::fs::create_dir_all(folder).map_err(told)?;
+    let mut maven = Command::new("mvn");
+    maven.args(["--quiet", "--batch-mode", "--file"]).arg(project).arg(COPY_JARS);
+    shell::run_quietly(maven.arg(format!("-DoutputDirectory={}", folder.display())))
+}
+
 /// `cargo-fuzz` of the pinned version, below the target folder. Returns the program.
 pub(crate) fn cargo_fuzz(workspace: &Workspace) -> Result<PathBuf, String> {
     let folder = workspace.target.join("tools").join(format!("cargo-fuzz-{CARGO_FUZZ_VERSION}"));
@@ -97,6 +109,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("javac", "default-jdk-headless"),
     ("mvn", "maven"),
     ("psql", "postgresql-client"),
+    ("taskset", "util-linux"),
 ];
 const PYTHON_PACKAGES: &[&str] = &[
     "kafka-python==3.0.12",
@@ -106,4 +119,5 @@ const PYTHON_PACKAGES: &[&str] = &[
     "python-snappy==0.7.3",
     "zstandard==0.25.0",
 ];
+const COPY_JARS: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 const CARGO_FUZZ_VERSION: &str = "0.13.2";

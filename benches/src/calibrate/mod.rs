@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock;
 use crate::histogram::Percentiles;
 
+#[cfg(feature = "sql")]
 pub(crate) use disk::Block;
 
 /// Measures what this machine can do without a broker and prints it as JSON.

@@ -4,8 +4,8 @@
 //! cheapest way there is to take bytes from a socket; a fetch is answered from one batch that was built at
 //! the start. Every topic exists, with as many partitions as the arguments say.
 
-mod answer;
 mod source;
+mod topics;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -16,11 +16,14 @@ use std::thread;
 
 use clap::Parser;
 
+use crate::answer::{self, CORRUPT_MESSAGE};
 use crate::batch::{self, Batch};
 use crate::clock;
 use crate::wire::{RequestHeader, invalid, key, truncated};
-use answer::Reply;
 use source::Source;
+
+/// Only the shared batch is ever spliced in.
+type Reply = answer::Reply<()>;
 
 /// A broker that parses headers, stores nothing and answers everything.
 #[derive(Debug, Parser)]
@@ -127,7 +130,7 @@ impl Connection {
             } else {
                 let body = self.source.take(body_len)?;
                 let mut reply = Reply::new(header.correlation_id);
-                answer::answer(&mut reply, header, &body, &self.shared, self.host)?;
+                answer::answer(&mut reply, header, &body, &*self.shared, self.host)?;
                 self.send(reply)?;
             }
         }
@@ -135,15 +138,15 @@ impl Connection {
     }
 
     fn send(&mut self, reply: Reply) -> io::Result<()> {
-        if reply.batches.is_empty() {
-            self.source.answer(&reply.frame(0));
+        let frame = reply.frame();
+        if reply.stored.is_empty() {
+            self.source.answer(&frame);
             return Ok(());
         }
         // What stands before a spliced batch has its base offset already, the rest of the batch is shared.
         let tail = self.shared.batch.bytes.get(8..).unwrap_or_default();
-        let frame = reply.frame(tail.len());
         let mut sent = 0;
-        for at in reply.batches {
+        for (at, (), _) in reply.stored {
             let before = frame.get(sent..at + 4).ok_or_else(truncated)?;
             self.source.send(before, tail)?;
             sent = at + 4;
@@ -179,7 +182,7 @@ impl Connection {
         }
         reply.throttle();
         if acks != 0 {
-            self.source.answer(&reply.frame(0));
+            self.source.answer(&reply.frame());
         }
         Ok(())
     }
@@ -205,5 +208,3 @@ impl Connection {
         Ok(())
     }
 }
-
-const CORRUPT_MESSAGE: i16 = 2;

@@ -1,263 +1,271 @@
-//! The arithmetic: ratios inside each round, medians over the rounds, and whether the run counts.
+//! The arithmetic: figures inside each round, and whether the run counts.
 
-use super::round::{Load, Round, Sample, Side};
+use std::collections::BTreeMap;
+
+use super::case::Case;
+use super::results::{Line, Outcome};
+use super::side::{Class, Side};
+use super::spread::Spread;
+use super::stage::{Measured, Row};
 use crate::calibrate::Calibration;
 
-/// Median and range of what the rounds gave.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Spread {
-    pub(crate) median: f64,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
+/// What was measured in one round.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    pub(super) calibrations: Vec<Calibration>,
+    pub(super) measured: BTreeMap<(Case, Side), Measured>,
+    pub(super) failed: BTreeMap<(Case, Side), String>,
 }
 
-impl Spread {
-    /// `None` of nothing.
-    pub(crate) fn new(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let mut sorted: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
-        sorted.sort_by(f64::total_cmp);
-        let (min, max) = (*sorted.first()?, *sorted.last()?);
-        let upper = *sorted.get(sorted.len() / 2)?;
-        let lower = *sorted.get((sorted.len() - 1) / 2)?;
-        Some(Self { median: f64::midpoint(lower, upper), min, max })
+impl Round {
+    /// The row of a case, the empty name being all of it.
+    pub(super) fn row(&self, case: Case, name: &str, side: Side) -> Option<&Row> {
+        self.measured.get(&(case, side))?.row(name)
     }
-}
 
-/// A figure that is aimed at.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Aim {
-    pub(super) title: &'static str,
-    pub(super) unit: &'static str,
-    pub(super) asked: Asked,
-    pub(super) seen: Option<Spread>,
-}
+    /// Records a second of a case that is one load.
+    pub(super) fn rate(&self, case: Case, side: Side) -> Option<f64> {
+        Some(self.row(case, "", side)?.seen.outcome.records_per_s)
+    }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Asked {
-    AtLeast(f64),
-    AtMost(f64),
-    /// Printed beside the others, to explain them.
-    Nothing,
-}
-
-impl Aim {
-    /// Whether the median meets it; `None` where nothing is asked or known.
-    pub(super) fn is_met(&self) -> Option<bool> {
-        let median = self.seen?.median;
-        match self.asked {
-            Asked::AtLeast(least) => Some(median >= least),
-            Asked::AtMost(most) => Some(median <= most),
-            Asked::Nothing => None,
-        }
+    pub(super) fn calibration(&self, figure: impl Fn(&Calibration) -> f64) -> Option<f64> {
+        Some(Spread::new(self.calibrations.iter().map(figure))?.median)
     }
 }
 
 /// What a run says.
 #[derive(Debug)]
 pub(super) struct Summary {
-    /// Which rounds count, by their index.
-    pub(super) counted: Vec<usize>,
-    pub(super) left_out: Vec<usize>,
-    /// The null broker's rate in W1 against the loopback stream.
-    pub(super) null_to_stream: Option<Spread>,
-    pub(super) aims: Vec<Aim>,
+    rounds: BTreeMap<u32, Round>,
+    /// Their calibration is too far from the median.
+    pub(super) left_out: Vec<u32>,
 }
 
-/// A null broker below this share of the loopback stream makes the run void.
-const NULL_TO_STREAM_MIN: f64 = 0.6;
-
-/// How far a round's calibration may be from the median of all.
-const CALIBRATION_DRIFT_MAX: f64 = 0.25;
-
 impl Summary {
-    pub(super) fn new(rounds: &[Round]) -> Self {
-        let (counted, left_out) = partition(rounds);
-        let of = |figure: &dyn Fn(&Round) -> Option<f64>| {
-            Spread::new(counted.iter().filter_map(|index| rounds.get(*index)).filter_map(figure))
-        };
-        let aims = FIGURES
-            .iter()
-            .map(|(title, unit, asked, figure)| Aim { title, unit, asked: *asked, seen: of(figure) })
-            .collect();
-        let null_to_stream =
-            of(&|round| Some(rate(&round.null, Load::W1)? / round.calibration.loopback.gb_per_s));
-        Self { counted, left_out, null_to_stream, aims }
+    pub(super) fn new(lines: &[Line]) -> Self {
+        let mut rounds: BTreeMap<u32, Round> = BTreeMap::new();
+        for line in lines {
+            match line {
+                Line::Identity(_) => {}
+                Line::Calibrated { round, calibration } => {
+                    rounds.entry(*round).or_default().calibrations.push(calibration.clone());
+                }
+                Line::Tried(trial) => {
+                    let round = rounds.entry(trial.round).or_default();
+                    let key = (trial.case, trial.side);
+                    match &trial.outcome {
+                        Outcome::Measured(measured) => {
+                            round.failed.remove(&key);
+                            round.measured.insert(key, measured.clone());
+                        }
+                        Outcome::Failed(why) => {
+                            round.failed.insert(key, why.clone());
+                        }
+                    }
+                }
+            }
+        }
+        let left_out = unlike_the_others(&rounds);
+        Self { rounds, left_out }
+    }
+
+    /// All rounds, whether they count or not.
+    pub(super) fn all(&self) -> impl Iterator<Item = (u32, &Round)> {
+        self.rounds.iter().map(|(number, round)| (*number, round))
+    }
+
+    /// The rounds that count.
+    pub(super) fn counted(&self) -> impl Iterator<Item = &Round> {
+        self.all().filter(|(number, _)| !self.left_out.contains(number)).map(|(_, round)| round)
+    }
+
+    /// Median and range over the rounds that count.
+    pub(super) fn of(&self, figure: impl Fn(&Round) -> Option<f64>) -> Option<Spread> {
+        Spread::new(self.counted().filter_map(figure))
+    }
+
+    /// The null broker's raw rate in W1 against the loopback stream; `None` where it was not measured.
+    pub(super) fn null_to_stream(&self) -> Option<Spread> {
+        self.of(|round| {
+            let null = round.row(Case::W1Raw, "", Side::Null)?.seen.outcome.gb_per_s;
+            Some(null / round.calibration(|row| row.loopback.gb_per_s)?)
+        })
     }
 
     /// A run is void with a slow null broker, or if half of its rounds do not count.
     pub(super) fn is_void(&self) -> bool {
-        let slow = self.null_to_stream.is_none_or(|spread| spread.median < NULL_TO_STREAM_MIN);
-        slow || self.counted.len() <= self.left_out.len()
+        let slow = self.null_to_stream().is_some_and(|spread| spread.median < NULL_TO_STREAM_MIN);
+        slow || self.counted().count() <= self.left_out.len()
+    }
+
+    /// What is wrong with what the product did: wrong answers, or none.
+    pub(super) fn faults_of_ours(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (number, round) in self.all() {
+            let told = |case: Case, side: Side, fault: &str| {
+                format!("{} on {} in round {number}: {fault}", case.name(), side.name())
+            };
+            for ((case, side), measured) in round.measured.iter().filter(|((_, side), _)| side.is_ours()) {
+                faults.extend(measured.faults().iter().map(|fault| told(*case, *side, fault)));
+            }
+            for ((case, side), why) in round.failed.iter().filter(|((_, side), _)| side.is_ours()) {
+                faults.push(told(*case, *side, why));
+            }
+        }
+        faults
+    }
+
+    /// The cases and names of rows that were measured, in the order of the cases.
+    pub(super) fn rows(&self) -> Vec<(Case, String)> {
+        let mut rows: Vec<(Case, String)> = Vec::new();
+        for case in Case::ALL {
+            for ((_, _), measured) in
+                self.counted().flat_map(|round| round.measured.iter().filter(|((of, _), _)| *of == case))
+            {
+                for row in &measured.rows {
+                    let key = (case, row.name.clone());
+                    if !rows.contains(&key) {
+                        rows.push(key);
+                    }
+                }
+            }
+        }
+        rows
     }
 }
 
-type Figure = fn(&Round) -> Option<f64>;
+/// A null broker below this share of the loopback stream makes the run void.
+pub(super) const NULL_TO_STREAM_MIN: f64 = 0.6;
 
-const FIGURES: [(&str, &str, Asked, Figure); 9] = [
-    ("W1 synced, rate to the null broker's", "", Asked::AtLeast(0.45), |round| {
-        Some(rate(&round.broker, Load::W1)? / rate(&round.null, Load::W1)?)
-    }),
-    ("W1 synced, CPU a GB to aligned write + sync", "", Asked::AtMost(1.5), |round| {
-        Some(cpu_per_gb(round.broker.sample(Load::W1)?) / round.calibration.write_and_sync.cpu_s_per_gb)
-    }),
-    ("W1 synced, CPU a GB to receive + aligned write + sync", "", Asked::Nothing, |round| {
-        Some(
-            cpu_per_gb(round.broker.sample(Load::W1)?)
-                / round.calibration.receive_write_and_sync.cpu_s_per_gb,
-        )
-    }),
-    ("fetch from memory, rate to the null drain", "", Asked::AtLeast(0.6), |round| {
-        Some(rate(&round.broker, Load::FetchHot)? / rate(&round.null, Load::FetchHot)?)
-    }),
-    ("fetch of W1's log, rate to the null drain", "", Asked::Nothing, |round| {
-        Some(rate(&round.broker, Load::FetchCold)? / rate(&round.null, Load::FetchHot)?)
-    }),
-    ("acknowledgement p99 at 1,000/s to a sync's p99", "", Asked::AtMost(4.0), |round| {
-        Some(round.broker.sample(Load::Latency)?.outcome.latency_us.p99 / round.calibration.sync_us.p99)
-    }),
-    ("memory after start", "MB", Asked::AtMost(30.0), |round| {
-        Some(megabytes(round.broker.resident_at_start))
-    }),
-    ("memory at most during W1", "MB", Asked::AtMost(100.0), |round| {
-        Some(megabytes(round.broker.sample(Load::W1)?.resident_max))
-    }),
-    ("from start to listening", "ms", Asked::AtMost(100.0), |round| Some(round.broker.listening_after_ms)),
-];
+/// How far a round's calibration may be from the median of all.
+const CALIBRATION_DRIFT_MAX: f64 = 0.25;
 
-fn rate(side: &Side, load: Load) -> Option<f64> {
-    side.sample(load).map(|sample| sample.outcome.gb_per_s)
+/// The rounds in which the machine was faster or slower than usual at any time that it was looked at.
+fn unlike_the_others(rounds: &BTreeMap<u32, Round>) -> Vec<u32> {
+    let figures: [fn(&Calibration) -> f64; 2] = [|row| row.loopback.gb_per_s, |row| row.memory_copy_gb_per_s];
+    let medians =
+        figures.map(|figure| Spread::new(rounds.values().filter_map(|round| round.calibration(figure))));
+    let near = |calibration: &Calibration| {
+        figures.iter().zip(medians).all(|(figure, median)| {
+            median.is_some_and(|spread| {
+                (figure(calibration) / spread.median - 1.0).abs() <= CALIBRATION_DRIFT_MAX
+            })
+        })
+    };
+    let odd = rounds.iter().filter(|(_, round)| !round.calibrations.iter().all(near));
+    odd.map(|(number, _)| *number).collect()
 }
 
-/// CPU seconds of the broker for each gigabyte, warm-up included on both sides of the fraction.
-pub(super) fn cpu_per_gb(sample: &Sample) -> f64 {
-    sample.cpu_s / (float(sample.outcome.bytes_total) / 1e9)
+/// CPU seconds of the server for each gigabyte, warm-up included on both sides of the fraction.
+pub(super) fn cpu_per_gb(row: &Row) -> f64 {
+    row.used.cpu_s / gigabytes(row)
 }
 
-/// CPU microseconds of the broker for each record.
-pub(super) fn cpu_us_per_record(sample: &Sample) -> f64 {
-    sample.cpu_s * 1e6 / float(sample.outcome.records_total)
+/// CPU seconds of the client for each gigabyte.
+pub(super) fn client_cpu_per_gb(row: &Row) -> f64 {
+    if row.seen.client_cpu_s > 0.0 { row.seen.client_cpu_s / gigabytes(row) } else { f64::NAN }
+}
+
+/// CPU microseconds of the server for each record.
+pub(super) fn cpu_us_per_record(row: &Row) -> f64 {
+    row.used.cpu_s * 1e6 / float(row.seen.outcome.records_total)
 }
 
 /// Bytes written to the disk for each byte of batches.
-pub(super) fn written_per_byte(sample: &Sample) -> f64 {
-    float(sample.written) / float(sample.outcome.bytes_total)
+pub(super) fn written_per_byte(row: &Row) -> f64 {
+    float(row.used.written) / float(row.seen.outcome.bytes_total)
+}
+
+/// Flushes of the disk in a second.
+pub(super) fn syncs_per_s(row: &Row) -> f64 {
+    row.used.syncs.map_or(f64::NAN, |syncs| float(syncs) / row.used.wall_s)
+}
+
+/// A rate to that of the null broker, in the same case of the same round.
+pub(super) fn share_of_null(round: &Round, case: Case, name: &str, side: Side) -> Option<f64> {
+    if side == Side::Null {
+        return None;
+    }
+    let rate = |side| Some(round.row(case, name, side)?.seen.outcome.records_per_s);
+    Some(rate(side)? / rate(Side::Null)?)
+}
+
+/// The CPU of a gigabyte to that of the floor of the same class, in the same case of the same round.
+pub(super) fn cpu_to_floor(round: &Round, case: Case, name: &str, side: Side) -> Option<f64> {
+    if side.class() == Class::Limit || side.is_floor() {
+        return None;
+    }
+    let cpu = |side| Some(cpu_per_gb(round.row(case, name, side)?));
+    let same_class = if side.class() == Class::Durable { Side::Floor } else { Side::FloorOs };
+    let floor = cpu(same_class).or_else(|| cpu(Side::Floor))?;
+    Some(cpu(side)? / floor)
 }
 
 pub(super) fn megabytes(bytes: u64) -> f64 {
     float(bytes) / 1e6
 }
 
+fn gigabytes(row: &Row) -> f64 {
+    float(row.seen.outcome.bytes_total) / 1e9
+}
+
 #[expect(clippy::cast_precision_loss, reason = "a ratio needs no more digits than an f64 has")]
-fn float(value: u64) -> f64 {
+pub(super) fn float(value: u64) -> f64 {
     value as f64
 }
 
-/// The rounds whose calibration is near the median, and the others.
-fn partition(rounds: &[Round]) -> (Vec<usize>, Vec<usize>) {
-    let figures: [fn(&Calibration) -> f64; 2] = [|row| row.loopback.gb_per_s, |row| row.memory_copy_gb_per_s];
-    let near = |round: &Round| {
-        figures.iter().all(|figure| {
-            let median = Spread::new(rounds.iter().map(|round| figure(&round.calibration)));
-            median.is_some_and(|spread| {
-                (figure(&round.calibration) / spread.median - 1.0).abs() <= CALIBRATION_DRIFT_MAX
-            })
-        })
-    };
-    let (counted, left_out): (Vec<_>, Vec<_>) = rounds.iter().enumerate().partition(|(_, round)| near(round));
-    let index = |of: Vec<(usize, &Round)>| of.into_iter().map(|(index, _)| index).collect();
-    (index(counted), index(left_out))
-}
-
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
+    use super::super::samples::{self, Sample, lines};
     use super::*;
-    use crate::blaster::Outcome;
-    use crate::calibrate::Transfer;
-    use crate::histogram::Percentiles;
-
-    /// A round in which the broker has half the null broker's rate.
-    pub(in crate::system) fn round(stream: f64) -> Round {
-        let transfer = |gb_per_s, cpu_s_per_gb| Transfer { gb_per_s, cpu_s_per_gb };
-        let calibration = Calibration {
-            memory_copy_gb_per_s: 20.0,
-            loopback: transfer(stream, 0.2),
-            ping_pong_us: Percentiles::default(),
-            sync_us: Percentiles { p99: 200.0, ..Percentiles::default() },
-            sync_paced_us: Percentiles::default(),
-            fresh_append: transfer(0.4, 2.0),
-            write_and_sync: transfer(2.0, 0.1),
-            fresh_write_and_sync: transfer(1.8, 0.12),
-            receive_write_and_sync: transfer(1.5, 0.3),
-            direct: true,
-        };
-        Round { calibration, null: side(3.0), broker: side(1.5) }
-    }
-
-    fn side(gb_per_s: f64) -> Side {
-        let sample = Sample {
-            outcome: Outcome {
-                mode: "produce".into(),
-                seconds: 1.0,
-                requests: 1,
-                records: 1_000_000,
-                bytes: 1_000_000_000,
-                bytes_total: 2_000_000_000,
-                records_total: 2_000_000,
-                gb_per_s,
-                records_per_s: 1e6,
-                latency_us: Percentiles { p99: 500.0, ..Percentiles::default() },
-            },
-            cpu_s: 0.5,
-            resident_max: 90_000_000,
-            written: 2_200_000_000,
-        };
-        Side {
-            listening_after_ms: 5.0,
-            resident_at_start: 10_000_000,
-            samples: Load::ALL.map(|load| (load, sample.clone())).to_vec(),
-            stopped_well: true,
-        }
-    }
-
-    #[test]
-    fn a_spread_is_median_and_range() {
-        assert_eq!(Spread::new([3.0, 1.0, 2.0]), Some(Spread { median: 2.0, min: 1.0, max: 3.0 }));
-        assert_eq!(Spread::new([4.0, 1.0]), Some(Spread { median: 2.5, min: 1.0, max: 4.0 }));
-        assert_eq!(Spread::new([f64::NAN]), None);
-    }
 
     #[test]
     fn ratios_are_taken_inside_each_round() {
-        let summary = Summary::new(&[round(4.0), round(4.1)]);
-        let medians: Vec<f64> =
-            summary.aims.iter().filter_map(|aim| aim.seen).map(|seen| seen.median).collect();
-        let expected = [0.5, 2.5, 0.25 / 0.3, 0.5, 0.5, 2.5, 10.0, 90.0, 5.0];
-        for (got, wanted) in medians.iter().zip(expected) {
-            assert!((got - wanted).abs() < 1e-9, "{medians:?}");
-        }
-        let met: Vec<_> = summary.aims.iter().map(Aim::is_met).collect();
-        assert_eq!(met[..4], [Some(true), Some(false), None, Some(false)]);
+        let summary = Summary::new(&lines(&[4.0, 4.1]));
+        let seen = summary.of(|round| share_of_null(round, Case::W1, "", Side::Sync)).unwrap();
+        assert!((seen.median - 0.5).abs() < 1e-9, "{seen:?}");
+        let seen = summary.of(|round| cpu_to_floor(round, Case::W1, "", Side::Sync)).unwrap();
+        assert!((seen.median - 1.25).abs() < 1e-9, "{seen:?}");
         assert!(!summary.is_void());
     }
 
     #[test]
-    fn a_slow_null_broker_makes_the_run_void() {
-        assert!(Summary::new(&[round(5.1)]).is_void());
+    fn a_slow_null_broker_or_no_round_makes_the_run_void() {
+        assert!(Summary::new(&lines(&[5.1])).is_void(), "3 of 5.1 GB/s are less than 0.6");
         assert!(Summary::new(&[]).is_void());
     }
 
     #[test]
     fn a_round_of_another_machine_speed_is_left_out() {
-        let summary = Summary::new(&[round(4.0), round(2.0), round(4.2)]);
-        assert_eq!((summary.counted, summary.left_out), (vec![0, 2], vec![1]));
+        let summary = Summary::new(&lines(&[4.0, 2.0, 4.2]));
+        assert_eq!((summary.left_out.clone(), summary.counted().count()), (vec![2], 2));
+    }
+
+    #[test]
+    fn a_round_that_was_taken_up_on_a_slower_machine_is_left_out() {
+        let mut lines = lines(&[4.0, 4.1, 4.2]);
+        lines.push(Line::Calibrated { round: 3, calibration: samples::calibration(2.0) });
+        assert_eq!(Summary::new(&lines).left_out, [3]);
+    }
+
+    #[test]
+    fn what_failed_and_was_tried_again_has_not_failed() {
+        let mut lines = lines(&[4.0]);
+        let well = samples::trial(1, Case::W2, Side::Os, Sample::default());
+        let failed = samples::failed(1, Case::W2, Side::Os);
+        lines.extend([failed.clone(), well]);
+        assert!(Summary::new(&lines).faults_of_ours().is_empty());
+        lines.push(failed);
+        assert_eq!(Summary::new(&lines).faults_of_ours().len(), 1);
     }
 
     #[test]
     fn costs_count_the_warm_up_on_both_sides() {
-        let round = round(4.0);
-        let sample = round.broker.sample(Load::W1).unwrap();
-        assert!((cpu_per_gb(sample) - 0.25).abs() < 1e-9);
-        assert!((cpu_us_per_record(sample) - 0.25).abs() < 1e-9);
-        assert!((written_per_byte(sample) - 1.1).abs() < 1e-9);
+        let row = samples::row(Sample { gb_per_s: 1.0, cpu_s: 0.5, ..Sample::default() });
+        assert!((cpu_per_gb(&row) - 0.25).abs() < 1e-9);
+        assert!((cpu_us_per_record(&row) - 0.25).abs() < 1e-9);
+        assert!((written_per_byte(&row) - 1.1).abs() < 1e-9);
+        assert!((syncs_per_s(&row) - 500.0).abs() < 1e-9);
+        assert!(client_cpu_per_gb(&row).is_nan());
     }
 }

@@ -2,4 +2,10 @@
 
 #![cfg(test)]
 
+mod driver;
+mod floor;
+#[cfg(feature = "guard")]
+mod guard;
 mod programs;
+#[cfg(feature = "guard")]
+mod waking;

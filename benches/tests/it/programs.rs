@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
 use std::thread;
 
 use benches::NullBroker;
@@ -15,7 +14,7 @@ fn null_broker() -> SocketAddr {
     address
 }
 
-fn blast(address: SocketAddr, mode: &str, options: &[&str]) -> std::io::Result<Value> {
+pub(crate) fn blast(address: SocketAddr, mode: &str, options: &[&str]) -> std::io::Result<Value> {
     let address = address.to_string();
     let arguments: Vec<_> =
         ["blaster", mode, "--broker", &address].iter().chain(options).map(Into::into).collect();
@@ -141,26 +140,4 @@ fn a_wrong_argument_is_an_error_that_names_it() {
     let arguments = ["blaster", "produce", "--in-flight", "0"].map(Into::into);
     let error = benches::blaster(&arguments, &mut out).unwrap_err().to_string();
     assert!(error.contains("--in-flight"), "{error}");
-}
-
-#[test]
-fn the_driver_reports_a_round_and_leaves_no_data_behind() {
-    let dir = tempfile::tempdir().unwrap();
-    let json = dir.path().join("rounds.json");
-    let output = Command::new(env!("CARGO_BIN_EXE_system"))
-        .arg(env!("CARGO_BIN_EXE_null_broker"))
-        .args(["--broker-arg", "--listen", "--broker-arg", "{address}"])
-        .args(["--rounds", "1", "--seconds", "0.1", "--append-mib", "2", "--json"])
-        .arg(&json)
-        .arg("--dir")
-        .arg(dir.path())
-        .output()
-        .unwrap();
-    // A short round of a build for tests may well be void, which is the exit code's business alone.
-    let report = String::from_utf8(output.stdout).unwrap();
-    assert!(report.contains("## Aims") && report.contains("| rounds | 1 "), "{report}\n{:?}", output.stderr);
-    let round: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
-    assert_eq!(round["broker"]["samples"].as_array().unwrap().len(), 5);
-    assert_eq!(round["null"]["samples"].as_array().unwrap().len(), 4);
-    assert!(!dir.path().join("data").exists());
 }

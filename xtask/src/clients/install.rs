@@ -177,12 +177,8 @@ impl Client {
     /// Maven copies the jars; the program is then compiled against them.
     fn java(&self) -> Result<(), String> {
         let (jars, classes) = (self.home.join("lib"), self.home.join("classes"));
-        for folder in [&jars, &classes] {
-            empty(folder)?;
-        }
-        let mut maven = Command::new("mvn");
-        maven.args(["--quiet", "--batch-mode", "--file"]).arg(&self.lock).arg(COPY_JARS);
-        shell::run_quietly(maven.arg(format!("-DoutputDirectory={}", jars.display())))?;
+        empty(&classes)?;
+        tools::jars(&self.lock, &jars)?;
         let mut javac = Command::new("javac");
         javac.args(["-Xlint:all", "-Werror", "--class-path"]).arg(jars.join("*")).arg("-d").arg(classes);
         shell::run_quietly(javac.args(self.programs("java")?))
@@ -241,7 +237,6 @@ fn empty(folder: &Path) -> Result<(), String> {
 
 const SOURCES: &str = "tests/clients";
 const AT_ONCE: usize = 2;
-const COPY_JARS: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 /// What builds and runs clients.
 const PROGRAMS: &[&str] = &["kcat", "strace", "go", "node", "npm", "javac", "mvn"];
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 pub(crate) use report::Tally;
 use report::{Outcome, Report};
 
-use crate::{clients, codegen, fuzz, shell, tidy, workspace::Workspace};
+use crate::{clients, codegen, fuzz, guard, shell, tidy, workspace::Workspace};
 
 /// Runs the steps; `options` are `--long` and `--only STEP`, which may be repeated.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -101,6 +101,7 @@ const STEPS: &[(&str, Step)] = &[
     ("sql", |context, tally| clients::SQL.run(context.workspace, context.long, tally)),
     ("fresh", |context, tally| clients::FRESH.run(context.workspace, context.long, tally)),
     ("lean", |context, tally| clients::lean::run(context.workspace, tally)),
+    ("instructions", |context, tally| guard::check(context.workspace, tally)),
     ("fuzz", |context, tally| fuzz::smoke(context.workspace, if context.long { 60 } else { 5 }, tally)),
 ];
 

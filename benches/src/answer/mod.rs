@@ -1,10 +1,16 @@
-//! The answers: enough of each for a client library to find the partition's leader and load it.
+//! The answers of the brokers that bound ours: enough of each for a client library to find the partition's leader and
+//! load it. What a broker stores is asked of its [`Topics`].
+
+mod reply;
 
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
+use std::time::Duration;
 
-use super::Shared;
 use crate::wire::{Cursor, Put, RequestHeader, invalid, key};
+
+pub(crate) use reply::{Found, Reply, Topics, Wanted};
 
 /// What is spoken. The exact lower ends are what older client libraries look for.
 const VERSIONS: [(i16, i16, i16); 8] = [
@@ -18,68 +24,18 @@ const VERSIONS: [(i16, i16, i16); 8] = [
     (key::INIT_PRODUCER_ID, 0, 1),
 ];
 
-/// Offsets end here: a fetch never reaches it, and a client that asks for the latest offset gets it.
-const HIGH_WATERMARK: i64 = 1 << 40;
-
 const NODE_ID: i32 = 1;
 const UNSUPPORTED_VERSION: i16 = 35;
+/// The code for a batch that is not what its header says.
+pub(crate) const CORRUPT_MESSAGE: i16 = 2;
 const COORDINATOR_NOT_AVAILABLE: i16 = 15;
 
-/// A response that is being built.
-pub(super) struct Reply {
-    bytes: Vec<u8>,
-    /// Where the shared batch, without its first 8 bytes, is to be spliced in.
-    pub(super) batches: Vec<usize>,
-}
-
-impl Reply {
-    pub(super) fn new(correlation_id: i32) -> Self {
-        Self { bytes: correlation_id.to_be_bytes().to_vec(), batches: Vec::new() }
-    }
-
-    /// The frame so far, its size counting what is spliced in.
-    pub(super) fn frame(&self, spliced_len: usize) -> Vec<u8> {
-        let mut frame = Vec::with_capacity(self.bytes.len() + 4);
-        frame.count(self.bytes.len() + self.batches.len() * spliced_len);
-        frame.bytes(&self.bytes);
-        frame
-    }
-
-    pub(super) fn count(&mut self, count: i32) {
-        self.bytes.int32(count);
-    }
-
-    pub(super) fn topic(&mut self, name: &str, partitions: i32) {
-        self.bytes.string(name);
-        self.bytes.int32(partitions);
-    }
-
-    pub(super) fn throttle(&mut self) {
-        self.bytes.int32(0);
-    }
-
-    /// One partition of a Produce response.
-    pub(super) fn produced(&mut self, version: i16, index: i32, error: i16, base_offset: i64) {
-        self.bytes.int32(index);
-        self.bytes.int16(error);
-        self.bytes.int64(base_offset);
-        self.bytes.int64(-1); // the time of appending, if the broker sets it
-        if version >= 5 {
-            self.bytes.int64(0); // the log's start
-        }
-        if version >= 8 {
-            self.bytes.int32(0); // errors of records
-            self.bytes.null_string();
-        }
-    }
-}
-
 /// Answers any request but Produce; an unknown one ends the connection.
-pub(super) fn answer(
-    reply: &mut Reply,
+pub(crate) fn answer<T: Topics>(
+    reply: &mut Reply<T::Stored>,
     header: RequestHeader,
     body: &[u8],
-    shared: &Shared,
+    topics: &T,
     host: SocketAddr,
 ) -> io::Result<()> {
     if header.key == key::API_VERSIONS {
@@ -94,9 +50,9 @@ pub(super) fn answer(
     let mut cursor = Cursor::new(body);
     let _client_id = cursor.string()?;
     match header.key {
-        key::METADATA => metadata(&mut reply.bytes, header.version, &mut cursor, shared, host),
-        key::FETCH => fetch(reply, header.version, &mut cursor, shared),
-        key::LIST_OFFSETS => list_offsets(&mut reply.bytes, header.version, &mut cursor),
+        key::METADATA => metadata(&mut reply.bytes, header.version, &mut cursor, topics, host),
+        key::FETCH => fetch(reply, header.version, &mut cursor, topics),
+        key::LIST_OFFSETS => list_offsets(&mut reply.bytes, header.version, &mut cursor, topics),
         key::CREATE_TOPICS => create_topics(&mut reply.bytes, &mut cursor),
         key::FIND_COORDINATOR => {
             find_coordinator(&mut reply.bytes, header.version);
@@ -140,7 +96,7 @@ fn metadata(
     out: &mut Vec<u8>,
     version: i16,
     cursor: &mut Cursor<'_>,
-    shared: &Shared,
+    known: &impl Topics,
     host: SocketAddr,
 ) -> io::Result<()> {
     if version >= 3 {
@@ -154,7 +110,7 @@ fn metadata(
         out.null_string();
     }
     if version >= 2 {
-        out.string("null-broker");
+        out.string(known.cluster());
     }
     if version >= 1 {
         out.int32(NODE_ID);
@@ -167,8 +123,8 @@ fn metadata(
         if version >= 1 {
             out.int8(0);
         }
-        out.int32(shared.partitions);
-        for index in 0..shared.partitions {
+        out.int32(known.partitions());
+        for index in 0..known.partitions() {
             partition_metadata(out, version, index);
         }
         if version >= 8 {
@@ -197,9 +153,16 @@ fn partition_metadata(out: &mut Vec<u8>, version: i16, index: i32) {
     }
 }
 
-/// One whole batch a partition, whatever limits the request sets, as brokers do for the first one.
-fn fetch(reply: &mut Reply, version: i16, cursor: &mut Cursor<'_>, shared: &Shared) -> io::Result<()> {
-    let _replica_id_waits_limits_isolation = cursor.take(17)?;
+/// `replica:INT32 wait_ms:INT32 len_min:INT32 len_max:INT32 isolation:INT8 [session:8] [name [index … offset …]]`
+fn fetch<T: Topics>(
+    reply: &mut Reply<T::Stored>,
+    version: i16,
+    cursor: &mut Cursor<'_>,
+    known: &T,
+) -> io::Result<()> {
+    let _replica_id = cursor.int32()?;
+    let (wait_ms, len_min, len_max) = (cursor.int32()?, cursor.int32()?, cursor.int32()?);
+    let _isolation = cursor.int8()?;
     if version >= 7 {
         let _session = cursor.take(8)?;
     }
@@ -208,50 +171,73 @@ fn fetch(reply: &mut Reply, version: i16, cursor: &mut Cursor<'_>, shared: &Shar
         reply.bytes.int16(0);
         reply.bytes.int32(0);
     }
+    let mut left = usize::try_from(len_max).unwrap_or(0);
+    let (mut found_len, mut is_refused) = (0, false);
     let topics = cursor.count()?;
     reply.bytes.count(topics);
     for _ in 0..topics {
-        let name = cursor.string()?;
+        let topic = cursor.string()?;
         let partitions = cursor.count()?;
-        reply.bytes.string(name);
+        reply.bytes.string(topic);
         reply.bytes.count(partitions);
         for _ in 0..partitions {
-            let index = cursor.int32()?;
+            let partition = cursor.int32()?;
             if version >= 9 {
                 let _leader_epoch = cursor.int32()?;
             }
             let offset = cursor.int64()?;
-            let _log_start_and_limit = cursor.take(if version >= 5 { 12 } else { 4 })?;
-            fetched(reply, version, index, offset, shared);
+            if version >= 5 {
+                let _log_start = cursor.int64()?;
+            }
+            let len_max = usize::try_from(cursor.int32()?).unwrap_or(0).min(left);
+            let wanted = Wanted { topic, partition, offset, len_max };
+            // A partition after the first one that has something gets nothing beyond the answer's limit.
+            let found = if found_len > 0 && left == 0 { Found::nothing(0) } else { known.read(&wanted) };
+            left = left.saturating_sub(found.len());
+            found_len += found.len();
+            is_refused |= found.error != 0;
+            fetched(reply, version, &wanted, found, &known.offsets(topic, partition));
         }
+    }
+    if found_len < usize::try_from(len_min).unwrap_or(0) && !is_refused {
+        reply.patience = u64::try_from(wait_ms).ok().map(Duration::from_millis);
     }
     Ok(())
 }
 
-fn fetched(reply: &mut Reply, version: i16, index: i32, offset: i64, shared: &Shared) {
+fn fetched<S>(
+    reply: &mut Reply<S>,
+    version: i16,
+    wanted: &Wanted<'_>,
+    found: Found<S>,
+    offsets: &Range<i64>,
+) {
     let out = &mut reply.bytes;
-    out.int32(index);
-    out.int16(0);
-    out.int64(HIGH_WATERMARK);
-    out.int64(HIGH_WATERMARK);
+    out.int32(wanted.partition);
+    out.int16(found.error);
+    out.int64(offsets.end);
+    out.int64(offsets.end);
     if version >= 5 {
-        out.int64(0);
+        out.int64(offsets.start);
     }
     out.int32(-1);
     if version >= 11 {
         out.int32(-1);
     }
-    let reachable = (0..HIGH_WATERMARK).contains(&offset);
-    if !reachable {
-        out.int32(0);
-        return;
+    out.count(found.len());
+    if let Some(base_offset) = found.base_offset {
+        out.int64(base_offset);
     }
-    out.count(shared.batch.bytes.len());
-    out.int64(offset - offset % i64::from(shared.batch.count));
-    reply.batches.push(reply.bytes.len());
+    let at = out.len();
+    reply.stored.extend(found.stored.into_iter().map(|(stored, len)| (at, stored, len)));
 }
 
-fn list_offsets(out: &mut Vec<u8>, version: i16, cursor: &mut Cursor<'_>) -> io::Result<()> {
+fn list_offsets(
+    out: &mut Vec<u8>,
+    version: i16,
+    cursor: &mut Cursor<'_>,
+    known: &impl Topics,
+) -> io::Result<()> {
     let _replica_id = cursor.int32()?;
     if version >= 2 {
         let _isolation = cursor.int8()?;
@@ -260,18 +246,21 @@ fn list_offsets(out: &mut Vec<u8>, version: i16, cursor: &mut Cursor<'_>) -> io:
     let topics = cursor.count()?;
     out.count(topics);
     for _ in 0..topics {
-        out.string(cursor.string()?);
+        let topic = cursor.string()?;
+        out.string(topic);
         let partitions = cursor.count()?;
         out.count(partitions);
         for _ in 0..partitions {
-            out.int32(cursor.int32()?);
+            let partition = cursor.int32()?;
+            out.int32(partition);
             if version >= 4 {
                 let _leader_epoch = cursor.int32()?;
             }
-            let latest = cursor.int64()? == -1;
+            let is_latest = cursor.int64()? == -1;
+            let offsets = known.offsets(topic, partition);
             out.int16(0);
             out.int64(-1);
-            out.int64(if latest { HIGH_WATERMARK } else { 0 });
+            out.int64(if is_latest { offsets.end } else { offsets.start });
             if version >= 4 {
                 out.int32(0);
             }
@@ -343,38 +332,85 @@ mod tests {
         assert_eq!(usize::from(out[2]), VERSIONS.len() + 1);
     }
 
-    #[test]
-    fn a_fetch_is_answered_with_the_batch_that_covers_its_offset() {
-        let batch = crate::batch::build(100, 2000, 0);
-        let count = i64::from(batch.count);
-        let shared = Shared { batch, partitions: 1, taken: 0.into() };
-        let mut reply = Reply::new(5);
-        fetched(&mut reply, 11, 0, 3 * count + 2, &shared);
-        let at = reply.batches[0];
-        assert_eq!(reply.bytes[at - 8..at], (3 * count).to_be_bytes());
-        let mut beyond = Reply::new(5);
-        fetched(&mut beyond, 11, 0, HIGH_WATERMARK, &shared);
-        assert!(beyond.batches.is_empty());
+    /// A broker with two partitions, of which the second holds what no fetch's minimum is met by.
+    struct Fixture;
+
+    impl Topics for Fixture {
+        type Stored = &'static str;
+
+        fn cluster(&self) -> &'static str {
+            "fixture"
+        }
+
+        fn partitions(&self) -> i32 {
+            2
+        }
+
+        fn offsets(&self, _topic: &str, partition: i32) -> Range<i64> {
+            0..i64::from(partition) * 10
+        }
+
+        fn read(&self, wanted: &Wanted<'_>) -> Found<&'static str> {
+            if wanted.partition == 0 {
+                return Found::nothing(0);
+            }
+            Found { error: 0, base_offset: None, stored: vec![("a", 70), ("b", 30)] }
+        }
     }
 
-    #[test]
-    fn a_request_cut_anywhere_is_an_error_and_no_panic() {
-        let batch = crate::batch::build(10, 200, 0);
-        let shared = Shared { batch, partitions: 2, taken: 0.into() };
-        let host = "127.0.0.1:9092".parse().unwrap();
+    /// A Fetch of version 11 for one partition.
+    fn fetch_body(partition: i32, wait_ms: i32, len_min: i32) -> Vec<u8> {
         let mut body = Vec::new();
         body.string("id");
-        body.bytes(&[0; 17]);
+        for field in [-1, wait_ms, len_min, 1000] {
+            body.int32(field);
+        }
+        body.int8(0);
         body.bytes(&[0; 8]);
         body.int32(1);
         body.string("topic");
         body.int32(1);
-        body.bytes(&[0; 28]);
+        body.int32(partition);
+        body.int32(-1);
+        body.int64(0);
+        body.int64(-1);
+        body.int32(1000);
+        body
+    }
+
+    fn fetch_of(body: &[u8]) -> io::Result<Reply<&'static str>> {
         let header = RequestHeader { key: key::FETCH, version: 11, correlation_id: 1 };
+        let mut reply = Reply::new(1);
+        answer(&mut reply, header, body, &Fixture, "127.0.0.1:9092".parse().unwrap()).map(|()| reply)
+    }
+
+    #[test]
+    fn stored_stretches_are_counted_and_spliced_in_behind_their_length() {
+        let reply = fetch_of(&fetch_body(1, 500, 1)).unwrap();
+        let frame = reply.frame();
+        assert_eq!(frame[..4], u32::try_from(frame.len() - 4 + 100).unwrap().to_be_bytes());
+        let at = reply.stored[0].0;
+        assert_eq!(reply.bytes[at - 4..at], 100_u32.to_be_bytes());
+        assert_eq!(reply.stored, [(at, "a", 70), (at, "b", 30)]);
+    }
+
+    #[test]
+    fn a_fetch_waits_for_as_many_bytes_as_it_asks_for() {
+        let patience = |partition, wait_ms, len_min| {
+            fetch_of(&fetch_body(partition, wait_ms, len_min)).unwrap().patience
+        };
+        assert_eq!(patience(0, 500, 1), Some(Duration::from_millis(500)));
+        assert_eq!(patience(1, 500, 101), Some(Duration::from_millis(500)));
+        assert_eq!(patience(1, 500, 100), None);
+        assert_eq!(patience(0, 500, 0), None);
+    }
+
+    #[test]
+    fn a_request_cut_anywhere_is_an_error_and_no_panic() {
+        let body = fetch_body(0, 500, 1);
         for len in 0..body.len() {
-            let answered = answer(&mut Reply::new(1), header, &body[..len], &shared, host);
-            assert!(answered.is_err(), "cut at {len}");
+            assert!(fetch_of(&body[..len]).is_err(), "cut at {len}");
         }
-        assert!(answer(&mut Reply::new(1), header, &body, &shared, host).is_ok());
+        assert!(fetch_of(&body).is_ok());
     }
 }
