@@ -145,7 +145,7 @@ mod tests {
         for buffer in buffers {
             memory.put(buffer);
             let retired = memory.retired.lock();
-            assert_eq!(retired.len, retired.buffers.iter().map(|(_, len)| len).sum());
+            assert_eq!(retired.len, retired.buffers.iter().map(|(_, len)| len).sum::<usize>());
             assert!(retired.len <= 1 << 20);
         }
         memory.put(filled(&memory, 2 << 20));

@@ -1,45 +1,29 @@
 //! CRC-32C of bytes that follow each other, from the checksums of both.
 //!
-//! A checksum is the remainder of a polynomial over one bit, reflected: the highest bit of the number is the factor of
-//! 1. Bytes that follow multiply it by x⁸ each, so that joining two checksums is one multiplication modulo the
-//! polynomial; the power is put together from its squares.
+//! A checksum is the remainder of a polynomial over single bits, reflected: the highest bit of the number belongs to the
+//! power of zero. Each byte that follows multiplies it by x⁸, so that joining two checksums is one multiplication modulo
+//! the polynomial; the power is put together from its squares.
 
 /// The polynomial of CRC-32C without its highest term.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 const ONE: u32 = 1 << 31;
-const X: u32 = 1 << 30;
+/// What a byte multiplies by.
+const X8: u32 = ONE >> 8;
 
 /// The checksum of `second_len` bytes that have the second checksum, behind bytes that have the first.
 pub(super) fn joined(first: u32, second: u32, second_len: usize) -> u32 {
-    let mut power = ONE;
-    let mut rest = second_len;
-    for square in SQUARES_OF_BYTES {
-        if rest == 0 {
-            break;
-        }
+    let (mut power, mut square, mut rest) = (ONE, X8, second_len);
+    while rest > 0 {
         if rest & 1 == 1 {
             power = product(power, square);
         }
+        square = product(square, square);
         rest >>= 1;
     }
     product(first, power) ^ second
 }
 
-/// x to the power of 8, 16, 32, …: what 1, 2, 4, … bytes multiply by.
-const SQUARES_OF_BYTES: [u32; 64] = {
-    let mut squares = [0; 64];
-    let mut power = product(product(X, X), product(X, X));
-    power = product(power, power);
-    let mut at = 0;
-    while at < squares.len() {
-        squares[at] = power;
-        power = product(power, power);
-        at += 1;
-    }
-    squares
-};
-
-const fn product(a: u32, b: u32) -> u32 {
+fn product(a: u32, b: u32) -> u32 {
     let (mut sum, mut term, mut factor) = (0, b, a);
     // From the lowest power of the one factor on, the other is multiplied by x at each step.
     while factor != 0 {
