@@ -1,11 +1,11 @@
 //! Admission and the queue: what callers and the writer share under one lock, held briefly.
 
 use std::collections::VecDeque;
-use std::io;
 
 use bytes::Bytes;
 
 use crate::error::{AdmitErrorKind, Failure};
+use crate::flights::Fault;
 use crate::format::{ENTRY_FRAME_LEN, GROUP_HEADER_LEN};
 use crate::options::{Class, Options};
 use crate::position::round_up;
@@ -82,7 +82,7 @@ pub(crate) struct Landed {
     /// How many have arrived.
     pub(crate) count: usize,
     /// Why the next one did not, and what was being done. Nothing arrives after it.
-    pub(crate) error: Option<(&'static str, io::Error)>,
+    pub(crate) error: Option<Fault>,
 }
 
 impl Gate {

@@ -18,6 +18,8 @@ pub(crate) struct Gathering {
     /// How much of the block the checksum has in it.
     summed: usize,
     sum: Sum,
+    /// The header that the group has begun under.
+    header: Option<GroupHeader>,
 }
 
 /// A group is summed up behind its header if that is known, else by itself.
@@ -60,6 +62,7 @@ impl Gathering {
             payload_len: 0,
             summed: 0,
             sum: Sum::Payload(PayloadSum::new()),
+            header: None,
         }
     }
 
@@ -78,14 +81,15 @@ impl Gathering {
 
     /// Begins a group for a payload of this length, in memory for `len_wanted` bytes if there has to be new one. With a
     /// header, the payload is complete with what follows.
-    pub(crate) fn begin(&mut self, header: Option<&GroupHeader>, payload_len: usize, len_wanted: usize) {
+    pub(crate) fn begin(&mut self, header: Option<GroupHeader>, payload_len: usize, len_wanted: usize) {
         let block = self.pool.reserve(group_len(payload_len), len_wanted);
         block.resize(GROUP_HEADER_LEN, 0);
         self.summed = GROUP_HEADER_LEN;
-        self.sum = match header {
+        self.sum = match &header {
             Some(header) => Sum::WithHeader(header.begin_encoding()),
             None => Sum::Payload(PayloadSum::new()),
         };
+        self.header = header;
     }
 
     /// Copies an entry into the group.
@@ -106,7 +110,12 @@ impl Gathering {
         self.cost += entry.cost;
     }
 
-    /// Ends the group under the header that it began with, or else under this one.
+    /// The header that the group has begun under; it is to be sealed with it.
+    pub(crate) fn take_header(&mut self) -> Option<GroupHeader> {
+        self.header.take()
+    }
+
+    /// Ends the group under this header.
     pub(crate) fn seal(&mut self, header: GroupHeader) -> Sealed {
         let group_len = group_len(self.payload_len);
         let block = self.pool.filling();
@@ -129,7 +138,7 @@ impl Gathering {
     pub(crate) fn clear(&mut self) {
         self.pool.filling().clear();
         self.lens.clear();
-        (self.cost, self.payload_len) = (0, 0);
+        (self.cost, self.payload_len, self.header) = (0, 0, None);
     }
 
     /// How many entries were gathered.

@@ -181,9 +181,8 @@ impl Writer {
     /// Writes a group without entries, and syncs it if asked to.
     pub(crate) fn write_empty_group(&mut self, sync: bool) -> Result<(), Fault> {
         self.go_on_to_fit(BLOCK_U64)?;
-        let header = self.header(0, 0);
-        self.gathering.begin(Some(&header), 0, 0);
-        let (sealed, write) = self.seal(header, sync);
+        self.gathering.begin(Some(self.header(0, 0)), 0, 0);
+        let (sealed, write) = self.seal(sync);
         self.write(sealed, &write)?;
         self.unstated = false;
         Ok(())
@@ -201,6 +200,9 @@ impl Writer {
 
     /// Commits the groups that have arrived on the disk.
     fn land(&mut self) -> Result<bool, Fault> {
+        if self.flights.is_empty() {
+            return Ok(false);
+        }
         let (count, error) = {
             let mut gate = self.shared.gate.lock();
             (std::mem::take(&mut gate.landed.count), gate.landed.error.take())
@@ -247,7 +249,7 @@ impl Writer {
             let alone = self.flights.is_empty();
             let header = alone.then(|| self.header(self.batch.len(), payload_len));
             let len_wanted = if alone { 0 } else { self.shared.options.overlapping_block_len() };
-            self.gathering.begin(header.as_ref(), payload_len, len_wanted);
+            self.gathering.begin(header, payload_len, len_wanted);
         }
         let gathered = !self.batch.is_empty();
         for entry in self.batch.drain(..) {
@@ -265,8 +267,7 @@ impl Writer {
         }
         let sync = self.shared.options.durability == Durability::Sync;
         self.unstated |= sync;
-        let header = self.header(self.gathering.count(), self.gathering.payload_len());
-        let (sealed, write) = self.seal(header, sync);
+        let (sealed, write) = self.seal(sync);
         if self.answers_before_sync() {
             self.commit(sealed);
             write.run()?;
@@ -328,8 +329,11 @@ impl Writer {
     }
 
     /// Ends the gathered group; the next one goes behind it.
-    fn seal(&mut self, header: GroupHeader, sync: bool) -> (Sealed, Write) {
+    fn seal(&mut self, sync: bool) -> (Sealed, Write) {
         let offset = self.at - self.active.base;
+        let begun = self.gathering.take_header();
+        let header =
+            begun.unwrap_or_else(|| self.header(self.gathering.count(), self.gathering.payload_len()));
         let sealed = self.gathering.seal(header);
         self.at = sealed.header.end();
         self.previous = self.at;
