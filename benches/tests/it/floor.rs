@@ -9,7 +9,7 @@ use std::time::Duration;
 use benches::FloorBroker;
 use serde_json::Value;
 
-use crate::programs::blast;
+use crate::programs::{blast, closes_without_answer};
 
 fn floor(dir: &tempfile::TempDir) -> SocketAddr {
     let broker = FloorBroker::bind("127.0.0.1:0".parse().unwrap(), dir.path(), 3).unwrap();
@@ -91,12 +91,7 @@ fn a_client_that_leaves_the_protocol_is_closed_and_the_next_is_served() {
     let dir = tempfile::tempdir().unwrap();
     let address = floor(&dir);
     for bytes in [&[0xff; 64][..], &[0x7f, 0xff, 0xff, 0xff, 0, 3], &[0, 0, 0, 4, 0, 18, 0, 0]] {
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.write_all(bytes).unwrap();
-        let mut answer = Vec::new();
-        // Either an orderly end or a reset, because bytes may be left unread; never an answer.
-        let _ = stream.read_to_end(&mut answer);
-        assert!(answer.is_empty(), "{bytes:?}");
+        closes_without_answer(address, bytes);
     }
     assert!(blast(address, "produce", &["--batches", "1"]).is_ok());
 }

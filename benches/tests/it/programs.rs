@@ -14,6 +14,17 @@ fn null_broker() -> SocketAddr {
     address
 }
 
+/// Sends bytes that are no request.
+#[track_caller]
+pub(crate) fn closes_without_answer(address: SocketAddr, bytes: &[u8]) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(bytes).unwrap();
+    let mut answer = Vec::new();
+    // Either an orderly end or a reset, because bytes may be left unread; never an answer.
+    let _ = stream.read_to_end(&mut answer);
+    assert!(answer.is_empty(), "{bytes:?}");
+}
+
 pub(crate) fn blast(address: SocketAddr, mode: &str, options: &[&str]) -> std::io::Result<Value> {
     let address = address.to_string();
     let arguments: Vec<_> =
@@ -87,12 +98,7 @@ fn the_null_broker_closes_on_what_it_does_not_speak_and_serves_the_next() {
         &[0x7f, 0xff, 0xff, 0xff, 0, 3, 0, 1, 0, 0, 0, 1, 0xff, 0xff],
     ];
     for bytes in hostile {
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.write_all(bytes).unwrap();
-        let mut answer = Vec::new();
-        // Either an orderly end or a reset, because bytes may be left unread; never an answer.
-        let _ = stream.read_to_end(&mut answer);
-        assert!(answer.is_empty(), "{bytes:?}");
+        closes_without_answer(address, bytes);
     }
     assert!(blast(address, "produce", &["--batches", "1"]).is_ok());
 }
