@@ -13,6 +13,7 @@ use crate::block::aligned;
 use crate::disk::DiskFile;
 use crate::error::{ReadError, ReadErrorKind};
 use crate::journal::Entry;
+use crate::memory::ReadMemory;
 use crate::position::{BLOCK, BLOCK_U64, Position, in_memory, round_down, round_up};
 use crate::scan;
 
@@ -24,13 +25,22 @@ pub(crate) struct LogFile {
     pub(crate) len: u64,
     pub(crate) generation: u64,
     pub(crate) handle: Arc<dyn DiskFile>,
+    memory: Arc<ReadMemory>,
     /// Where its committed groups end.
     end: AtomicU64,
 }
 
 impl LogFile {
-    pub(crate) fn new(base: u64, len: u64, generation: u64, handle: Arc<dyn DiskFile>, end: u64) -> Self {
-        Self { base, len, generation, handle, end: AtomicU64::new(end) }
+    /// With the memory that all files of the log are read into.
+    pub(crate) fn new(
+        base: u64,
+        len: u64,
+        generation: u64,
+        handle: Arc<dyn DiskFile>,
+        memory: Arc<ReadMemory>,
+        end: u64,
+    ) -> Self {
+        Self { base, len, generation, handle, memory, end: AtomicU64::new(end) }
     }
 
     /// The first position in which a group can lie.
@@ -81,15 +91,16 @@ impl LogFile {
             return Err(ReadError::new(ReadErrorKind::OutOfRange, message));
         }
         let start = round_down(position);
-        let blocks = self
-            .read_blocks(start, in_memory(round_up(end - start)))
-            .map_err(|error| ReadError::io(position, error))?;
+        let mut memory = self.memory.take(in_memory(round_up(end - start)));
+        let read = self.handle.read_at(start - self.base, &mut memory);
+        let blocks = self.memory.freeze(memory);
+        let filled = read.map_err(|error| ReadError::io(position, error))?;
         let from = in_memory(position - start);
-        if blocks.len() < from + len {
+        if filled < from + len {
             let message = format!("the file with position {position} is cut");
             return Err(ReadError::new(ReadErrorKind::Damaged, message));
         }
-        Ok(blocks.freeze().slice(from..from + len))
+        Ok(blocks.slice(from..from + len))
     }
 }
 
@@ -161,9 +172,15 @@ pub struct FileInfo {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileTable {
     files: BTreeMap<u64, Arc<LogFile>>,
+    memory: Arc<ReadMemory>,
 }
 
 impl FileTable {
+    /// What all files of the log are read into.
+    pub(crate) fn memory(&self) -> Arc<ReadMemory> {
+        Arc::clone(&self.memory)
+    }
+
     pub(crate) fn insert(&mut self, file: Arc<LogFile>) {
         self.files.insert(file.base, file);
     }

@@ -105,6 +105,7 @@ mod format;
 mod gate;
 mod gathering;
 mod journal;
+mod memory;
 mod opening;
 mod options;
 mod position;

@@ -208,7 +208,8 @@ fn open_files(disk: &Arc<dyn Disk>, names: &[Name], identity: &mut Identity) -> 
             ));
         };
         limit = file_limit;
-        files.insert(Arc::new(LogFile::new(base, header.len, header.generation, handle, limit)));
+        let file = LogFile::new(base, header.len, header.generation, handle, files.memory(), limit);
+        files.insert(Arc::new(file));
     }
     Ok(files)
 }

@@ -121,7 +121,8 @@ impl Spares {
         spare.handle.sync()?;
         shared.disk.rename(&Name::Spare(spare.id).to_string(), &Name::Log(base).to_string())?;
         shared.disk.sync_dir()?;
-        let file = LogFile::new(base, len, generation, spare.handle, base + BLOCK as u64);
+        let memory = shared.files.read().memory();
+        let file = LogFile::new(base, len, generation, spare.handle, memory, base + BLOCK as u64);
         self.next = Some(Arc::new(file));
         Ok(())
     }
