@@ -120,6 +120,7 @@ mod tail;
 mod topic;
 mod watch;
 
+pub use ahead::ReadAhead;
 pub use commit::Commit;
 pub use config::{ConfigChange, ConfigKey, ConfigType, TimestampKind, TopicConfig};
 pub use error::{

@@ -93,6 +93,16 @@ impl Slice {
         in_tail.or_else(|| self.core.ahead.known(self.position, self.len))
     }
 
+    /// Whether it is among the newest batches, which memory holds anyhow.
+    #[must_use]
+    pub fn is_recent(&self) -> bool {
+        self.core.tail.read().get(self.position, self.len).is_some()
+    }
+
+    pub(crate) fn place(&self) -> (&FilePin, Range<u64>) {
+        (&self.pin, self.position..self.position.saturating_add(self.len as u64))
+    }
+
     /// A part of it, from memory or, blocking, from the file.
     ///
     /// # Errors

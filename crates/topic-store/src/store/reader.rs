@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kolumn_journal::{FilePin, Position};
 
+use crate::ahead::{Ahead, ReadAhead};
 use crate::core::decode;
 use crate::entry::{BATCH_AT, Entry};
 use crate::error::{ReadError, ReadErrorKind};
@@ -61,6 +62,16 @@ impl Store {
         again_if_gone(|| self.read_once(&request))
     }
 
+    /// Claims the batches that answer a request and are not in memory, for a reader that is about to ask for them: from now
+    /// on who asks waits until they are [read](ReadAhead::run). `None` if there is nothing to read, the index was thinned
+    /// there, or others have read enough ahead. Never blocks on the disk.
+    #[must_use]
+    pub fn read_ahead(&self, request: ReadRequest) -> Option<ReadAhead> {
+        let Ok(ReadOutcome::Ready(read)) = self.try_read(request) else { return None };
+        let old = read.slices.iter().take_while(|slice| !slice.is_recent()).count();
+        Ahead::claim(&self.inner.core, read.slices.get(..old)?)
+    }
+
     fn read_once(&self, request: &ReadRequest) -> Result<Read, ReadError> {
         let plan = self.plan(request)?;
         let mut answer = Answer::new(request);
@@ -73,13 +84,25 @@ impl Store {
             }) {
                 span.join(&next);
             }
-            for found in self.batches_of(request.topic, request.partition, &span, pin)? {
+            for found in self.batches_for(request, &span, pin)? {
                 if found.last >= request.offset.value() && !answer.take(self, &found) {
                     break 'spans;
                 }
             }
         }
         Ok(answer.into_read(plan.offsets))
+    }
+
+    /// The batches of a span, in order; those that a thinned one has for the request stay in memory, since their bytes
+    /// are going to be asked for next.
+    fn batches_for(&self, request: &ReadRequest, span: &Span, pin: FilePin) -> Result<Vec<Found>, ReadError> {
+        let mut left = request.max_len;
+        self.look_through(request.topic, request.partition, span, pin, |found, bytes| {
+            if found.last >= request.offset.value() && left >= found.len {
+                left -= found.len;
+                self.inner.core.ahead.keep(found.position, bytes);
+            }
+        })
     }
 
     /// The batches of a span, in order. Blocks if it was thinned.
@@ -90,13 +113,25 @@ impl Store {
         span: &Span,
         pin: FilePin,
     ) -> Result<Vec<Found>, ReadError> {
+        self.look_through(topic, partition, span, pin, |_, _| {})
+    }
+
+    /// As [`batches_of`](Self::batches_of), with the bytes that came by.
+    fn look_through(
+        &self,
+        topic: TopicId,
+        partition: PartitionIndex,
+        span: &Span,
+        pin: FilePin,
+        mut seen: impl FnMut(&Found, &[u8]),
+    ) -> Result<Vec<Found>, ReadError> {
         if !span.is_thinned() {
             return Ok(vec![Found::of(span, pin)]);
         }
         // From its group a scan begins without a search; if that is gone with the file before, from its entry.
         let entry = span.position.saturating_sub(BATCH_AT as u64);
-        self.scan_span(topic, partition, span, &pin, span.group)
-            .or_else(|_| self.scan_span(topic, partition, span, &pin, entry))
+        self.scan_span(topic, partition, span, &pin, span.group, &mut seen)
+            .or_else(|_| self.scan_span(topic, partition, span, &pin, entry, &mut seen))
     }
 
     fn scan_span(
@@ -106,22 +141,26 @@ impl Store {
         span: &Span,
         pin: &FilePin,
         from: u64,
+        seen: &mut impl FnMut(&Found, &[u8]),
     ) -> Result<Vec<Found>, ReadError> {
         let mut batches = Vec::new();
         let mut expected = span.base;
         let mut fault = None;
         let scanned = self.inner.journal.scan(Position::new(from), Position::new(span.end), |entry| {
-            let position = entry.position.value();
-            if position >= span.end {
+            let entry_at = entry.position.value();
+            if entry_at >= span.end {
                 return ControlFlow::Break(());
             }
-            match decode(from, position, &entry.bytes) {
+            match decode(from, entry_at, &entry.bytes) {
                 Ok((Entry::Appended(meta) | Entry::Carried(meta), Some(Place { position, .. })))
                     if meta.topic == topic && meta.partition == partition && meta.base_offset == expected =>
                 {
                     expected = meta.last_offset.saturating_add(1);
                     let (last, max_timestamp, len) = (meta.last_offset, meta.max_timestamp, meta.len);
-                    batches.push(Found { last, max_timestamp, position, len, pin: pin.clone() });
+                    let found = Found { last, max_timestamp, position, len, pin: pin.clone() };
+                    let at = usize::try_from(position - entry_at).unwrap_or(usize::MAX);
+                    seen(&found, entry.bytes.get(at..at.saturating_add(len)).unwrap_or_default());
+                    batches.push(found);
                 }
                 Ok(_) => {}
                 Err(error) => fault = Some(error.to_string()),

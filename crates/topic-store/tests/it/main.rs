@@ -11,6 +11,7 @@ mod groups;
 mod idempotent_producer;
 mod model;
 mod power_loss;
+mod read_ahead;
 mod retention;
 mod rows;
 mod simulation;

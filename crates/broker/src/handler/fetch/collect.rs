@@ -28,6 +28,8 @@ pub(super) struct FoundPartition {
     pub(super) error_code: ErrorCode,
     pub(super) offsets: Option<PartitionOffsets>,
     pub(super) slices: Vec<Slice>,
+    /// The offset behind them.
+    pub(super) next_offset: Offset,
     pub(super) len: usize,
     /// More is there than the limits allowed.
     pub(super) is_cut: bool,
@@ -60,7 +62,14 @@ pub(super) fn collect(store: &Store, plan: &Plan, may_block: bool) -> Option<Col
 
 impl FoundPartition {
     fn error(error_code: ErrorCode) -> Self {
-        Self { error_code, offsets: None, slices: Vec::new(), len: 0, is_cut: false }
+        Self {
+            error_code,
+            offsets: None,
+            slices: Vec::new(),
+            next_offset: Offset::new(0),
+            len: 0,
+            is_cut: false,
+        }
     }
 
     /// What a session has to know of it.
@@ -110,6 +119,7 @@ impl Source<'_> {
                 error_code: ErrorCode::NONE,
                 offsets: Some(offsets),
                 slices,
+                next_offset,
                 len,
                 is_cut: next_offset < offsets.high_watermark,
             },

@@ -7,6 +7,7 @@
 //! session that a client sends behind one another meet the session in their order. The log never loses what it
 //! acknowledged, so no client can have diverged from it.
 
+mod ahead;
 mod answer;
 mod collect;
 mod plan;
@@ -50,6 +51,7 @@ async fn serve(session: &Session, head: Head, terms: Terms, asked: Asked) -> Ans
     };
     let plan = Arc::new(Plan::new(session, terms, partitions));
     let collected = wait(session, &scope, &plan).await?;
+    ahead::read_ahead(session.store(), &plan, &collected);
     // From here to the answer nothing waits: what counts as told is told.
     let found = collected.partitions.iter().map(FoundPartition::outcome);
     match scope.tell(sessions, &plan.partitions, found, Instant::now().into_std()) {
