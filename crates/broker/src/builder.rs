@@ -208,4 +208,4 @@ impl kolumn_topic_store::Observer for StoreObserver {
 }
 
 /// The part of what requests may hold that is kept for the next ones when they are gone.
-const FRAME_MEMORY_SHARE: usize = 4;
+const FRAME_MEMORY_SHARE: usize = 8;

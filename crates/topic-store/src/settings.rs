@@ -65,7 +65,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            tail_len_max: 48 << 20,
+            tail_len_max: 24 << 20,
             decoded_len_max: 128 << 20,
             index_len_max: 8 << 20,
             batch_len_max: 16 << 20,

@@ -111,7 +111,7 @@ pub struct StorageSettings {
     /// Bytes that the log may take on disk, at least 256 MiB; by default what it has at start and three quarters of
     /// what is free then.
     pub size_limit: Option<u64>,
-    /// Bytes of newest records kept in memory. Default 50 331 648, 48 MiB.
+    /// Bytes of newest records kept in memory. Default 25 165 824, 24 MiB.
     pub tail_len_max: usize,
     /// Bytes of rows that SQL has decoded, kept in memory for the next query of the same rows. Default 134 217 728, 128 MiB.
     pub decoded_len_max: usize,
