@@ -32,11 +32,18 @@ pub(crate) struct Write {
     pub(crate) offset: u64,
     pub(crate) bytes: Bytes,
     pub(crate) sync: bool,
+    /// Whether what counts is that it returns soon.
+    pub(crate) cached: bool,
 }
 
 impl Write {
     pub(crate) fn run(&self) -> Result<(), Fault> {
-        self.file.write_at(self.offset, &self.bytes).map_err(|error| ("writing a group", error))?;
+        let written = if self.cached {
+            self.file.write_cached_at(self.offset, &self.bytes)
+        } else {
+            self.file.write_at(self.offset, &self.bytes)
+        };
+        written.map_err(|error| ("writing a group", error))?;
         if self.sync {
             self.file.sync().map_err(|error| ("syncing a group", error))?;
         }

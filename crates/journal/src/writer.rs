@@ -39,6 +39,9 @@ pub(crate) struct Writer {
 
 /// How long nothing must happen until an empty group tells what was synced.
 const IDLE: Duration = Duration::from_millis(100);
+/// The longest group that is written through the page cache where nothing is synced: around it a short write takes longer
+/// than all else that an entry needs, a long one costs less of the processor.
+const CACHED_LEN_MAX: usize = 32 << 10;
 /// How long after the disk refused a file the next is tried.
 const GROWTH_RETRY: Duration = Duration::from_secs(1);
 
@@ -339,7 +342,9 @@ impl Writer {
         self.previous = self.at;
         self.next_sequence = sealed.header.next_sequence();
         self.is_full = false;
-        let write = Write { file: self.active.handle.clone(), offset, bytes: sealed.bytes.clone(), sync };
+        let cached = self.shared.options.durability == Durability::Os && sealed.bytes.len() <= CACHED_LEN_MAX;
+        let write =
+            Write { file: self.active.handle.clone(), offset, bytes: sealed.bytes.clone(), sync, cached };
         (sealed, write)
     }
 

@@ -98,6 +98,16 @@ fn check_content(disk: &Arc<dyn Disk>) -> io::Result<()> {
     require(read(&again, 0)? == block(0), "a write changes nothing else")?;
     require(read(&again, 1)? == block(3), "the last write counts")?;
     require(read(&again, 2)? == block(2), "another handle sees what was written")?;
+    file.write_cached_at(0, &block(4))?;
+    file.write_cached_at(BLOCK as u64, &block(5))?;
+    require(read(&file, 0)? == block(4), "a cached write is seen")?;
+    file.write_at(BLOCK as u64, &block(6))?;
+    file.write_cached_at(2 * BLOCK as u64, &block(7))?;
+    require(read(&again, 1)? == block(6), "a later write replaces a cached one")?;
+    require(read(&again, 2)? == block(7), "a cached write replaces an earlier one, for another handle, too")?;
+    file.sync()?;
+    file.write_cached_at(0, &block(8))?;
+    require(read(&disk.open("w")?, 0)? == block(8), "there are cached writes after a sync")?;
     disk.remove("w")
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::fs::{FallocateFlags, FlockOperation};
 
 use super::{Disk, DiskFile, DiskLock};
@@ -50,11 +51,32 @@ struct LocalDisk {
 }
 
 #[derive(Debug)]
-struct LocalFile(File);
+struct LocalFile {
+    file: File,
+    cached: Mutex<Cached>,
+}
+
+/// A second handle of a file that is written to around the page cache, for writes through it. The kernel keeps the two
+/// ways in step: a direct write drops what it covers from the cache, a direct read writes it back first.
+#[derive(Debug)]
+enum Cached {
+    /// The file's own handle is as good, or the only one to be had.
+    Same,
+    NotOpen,
+    Open(File),
+}
 
 impl LocalDisk {
     fn open(path: &Path, kind: DiskKind) -> io::Result<Self> {
         Ok(Self { path: path.to_owned(), dir: File::open(path)?, kind })
+    }
+
+    fn file(&self, file: File) -> Arc<dyn DiskFile> {
+        let cached = match self.kind {
+            DiskKind::Direct => Cached::NotOpen,
+            DiskKind::Buffered => Cached::Same,
+        };
+        Arc::new(LocalFile { file, cached: Mutex::new(cached) })
     }
 
     fn options(&self) -> OpenOptions {
@@ -70,11 +92,11 @@ impl LocalDisk {
 impl Disk for LocalDisk {
     fn create(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let file = self.options().create_new(true).open(self.path.join(name))?;
-        Ok(Arc::new(LocalFile(file)))
+        Ok(self.file(file))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(LocalFile(self.options().open(self.path.join(name))?)))
+        Ok(self.file(self.options().open(self.path.join(name))?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -112,27 +134,40 @@ impl Disk for LocalDisk {
 
 impl DiskFile for LocalFile {
     fn preallocate(&self, len: u64) -> io::Result<()> {
-        match rustix::fs::fallocate(&self.0, FallocateFlags::empty(), 0, len) {
+        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, len) {
             // Without preallocation a full disk can be met by a write, which ends the log; some file systems leave no choice.
-            Err(rustix::io::Errno::OPNOTSUPP) if self.0.metadata()?.len() < len => self.0.set_len(len)?,
+            Err(rustix::io::Errno::OPNOTSUPP) if self.file.metadata()?.len() < len => {
+                self.file.set_len(len)?;
+            }
             Err(rustix::io::Errno::OPNOTSUPP) => {}
             other => other?,
         }
-        self.0.sync_all()
+        self.file.sync_all()
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        self.file.write_all_at(bytes, offset)
+    }
+
+    fn write_cached_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut cached = self.cached.lock();
+        if matches!(*cached, Cached::NotOpen) {
+            *cached = reopened(&self.file).map_or(Cached::Same, Cached::Open);
+        }
+        match &*cached {
+            Cached::Open(file) => file.write_all_at(bytes, offset),
+            Cached::Same | Cached::NotOpen => self.file.write_all_at(bytes, offset),
+        }
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while let Some(rest) = into.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match self.0.read_at(rest, offset + filled as u64) {
+            match self.file.read_at(rest, offset + filled as u64) {
                 Ok(0) => break,
                 Ok(len) => filled += len,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -147,8 +182,26 @@ impl DiskFile for LocalFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()?;
+        // Files are synced when they are left: they need no second handle then.
+        let mut cached = self.cached.lock();
+        if matches!(*cached, Cached::Open(_)) {
+            *cached = Cached::NotOpen;
+        }
+        Ok(())
     }
+}
+
+/// The same file through the page cache; by its descriptor, since its name may have changed.
+#[cfg(target_os = "linux")]
+fn reopened(file: &File) -> io::Result<File> {
+    use std::os::fd::AsRawFd as _;
+    OpenOptions::new().write(true).open(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reopened(_: &File) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(target_os = "linux")]

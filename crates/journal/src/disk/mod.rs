@@ -108,6 +108,15 @@ pub trait DiskFile: Send + Sync + Debug {
     /// Those of the disk; then any part of the bytes may have been written.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// As [`write_at`](Self::write_at), by the way that returns soonest: for short writes that nobody syncs soon. All later
+    /// calls see them, and they survive the end of the process.
+    ///
+    /// # Errors
+    /// Those of the disk; then any part of the bytes may have been written.
+    fn write_cached_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(offset, bytes)
+    }
+
     /// Fills the memory from the file and tells how many bytes there were: fewer than asked only at the file's end.
     ///
     /// # Errors

@@ -242,8 +242,20 @@ fn without_syncs_entries_are_committed_after_the_write() {
 
 #[test]
 fn threads_append_to_a_real_directory_and_everything_is_found_again() {
-    let dir = tempfile::tempdir().unwrap();
+    threads_append(Durability::Sync);
+}
+
+/// Short groups go through the page cache then, long ones around it.
+#[test]
+fn without_syncs_everything_is_found_again_too() {
+    threads_append(Durability::Os);
+}
+
+fn threads_append(durability: Durability) {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut options = small();
+    options.durability = durability;
+    options.entry_len_max = 64 << 10;
     options.file_len = 1 << 20;
     options.queue_len_max = 256 << 10;
     let recorder = Arc::new(Recorder::default());
@@ -254,8 +266,8 @@ fn threads_append_to_a_real_directory_and_everything_is_found_again() {
             let journal = journal.clone();
             std::thread::spawn(move || {
                 for nth in 0..500u16 {
-                    let bytes =
-                        [&[thread][..], &nth.to_le_bytes(), &vec![thread; usize::from(nth % 700)]].concat();
+                    let len = if nth % 50 == 0 { 60_000 } else { usize::from(nth % 700) };
+                    let bytes = [&[thread][..], &nth.to_le_bytes(), &vec![thread; len]].concat();
                     while append(&journal, &bytes).is_err() {
                         std::thread::yield_now();
                     }
