@@ -53,8 +53,8 @@ impl ReadMemory {
 
 /// Shorter pieces come from the allocator, which keeps memory for them itself.
 const KEPT_LEN_MIN: usize = 64 << 10;
-/// Bytes that are kept in all, whoever holds some of them.
-const KEPT_LEN_MAX: usize = 8 << 20;
+/// Bytes that are kept in all, whoever holds some of them; more than readers hold for long.
+const KEPT_LEN_MAX: usize = 16 << 20;
 /// How many times as long as needed a piece may be.
 const SLACK_MAX: usize = 2;
 

@@ -316,6 +316,41 @@ async fn aborted_transactions_are_null_unless_committed_records_are_asked_for() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn many_partitions_whose_index_was_thinned_are_read_bit_by_bit() {
+    const PARTITIONS: i32 = 50;
+    let broker = TestBroker::start_with(|settings| {
+        settings.storage.tail_len_max = 64 << 10;
+        settings.storage.index_len_max = 0;
+    })
+    .await;
+    let mut client = broker.client().await;
+    client.create_topic("many", PARTITIONS).await;
+    for round in 0..20 {
+        for partition in 0..PARTITIONS {
+            client.produce("many", partition, batch(&[&format!("{round}").repeat(2_000)])).await;
+        }
+    }
+    let mut offsets = vec![0_i64; usize::try_from(PARTITIONS).unwrap()];
+    while offsets.iter().any(|offset| *offset < 20) {
+        let before: i64 = offsets.iter().sum();
+        let wanted: Vec<_> =
+            (0..).zip(&offsets).map(|(partition, offset)| (partition, *offset, 20_000)).collect();
+        let request =
+            FetchRequest { topics: partitions("many", &wanted).into(), ..fetch_request("many", 0, 0) };
+        let response = client.call(12, &request).await;
+        for found in response.responses.iter().flat_map(|topic| topic.partitions) {
+            assert_eq!(found.error_code, ErrorCode::NONE);
+            let next = &mut offsets[usize::try_from(found.partition_index).unwrap()];
+            for (offset, value) in values(&found) {
+                assert_eq!((offset, value), (*next, next.to_string().repeat(2_000)));
+                *next += 1;
+            }
+        }
+        assert!(offsets.iter().sum::<i64>() > before, "each answer has something");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_left_memory_is_fetched_from_disk() {
     let broker = TestBroker::start_with(|settings| settings.storage.tail_len_max = 64 << 10).await;
     let mut client = broker.client().await;

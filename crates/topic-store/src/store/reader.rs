@@ -76,13 +76,23 @@ impl Store {
         let plan = self.plan(request)?;
         let mut answer = Answer::new(request);
         let mut spans = plan.spans.into_iter().peekable();
+        let mut scanned = 0_u64;
         'spans: while let Some((mut span, pin)) = spans.next() {
+            // Where many partitions share the log, a full answer of one could take a scan of all of it.
+            if span.is_thinned() && scanned >= SCAN_LEN_MAX && !answer.slices.is_empty() {
+                break;
+            }
             // One scan for neighbours: groups are longer than spans, and each scan reads whole groups.
             while let Some((next, _)) = spans.next_if(|(next, _)| {
                 let follows = next.base == span.last.saturating_add(1) && next.position >= span.end;
-                span.is_thinned() && next.is_thinned() && follows && pin.holds(Position::new(next.position))
+                let near = next.end.saturating_sub(span.position) <= SCAN_LEN_MAX;
+                let joins = follows && near && pin.holds(Position::new(next.position));
+                span.is_thinned() && next.is_thinned() && joins
             }) {
                 span.join(&next);
+            }
+            if span.is_thinned() {
+                scanned = scanned.saturating_add(span.end.saturating_sub(span.position));
             }
             for found in self.batches_for(request, &span, pin)? {
                 if found.last >= request.offset.value() && !answer.take(self, &found) {
@@ -299,5 +309,7 @@ impl<'a> Answer<'a> {
 }
 
 const LOOKS_MAX: usize = 4;
+/// Bytes of the log that are scanned for one answer, once it has something.
+const SCAN_LEN_MAX: u64 = 16 << 20;
 /// Batches in one answer, at most: what a reader of tiny batches costs in memory.
 const SLICES_MAX: usize = 4096;

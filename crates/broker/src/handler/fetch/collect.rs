@@ -1,5 +1,7 @@
 //! Chooses the batches of an answer, under the limits of the request and of its partitions.
 
+use std::time::{Duration, Instant};
+
 use kolumn_kafka_wire::ErrorCode;
 use kolumn_topic_store::{
     Offset, PartitionIndex, PartitionOffsets, Read, ReadError, ReadOutcome, ReadRequest, Slice, Store,
@@ -37,13 +39,17 @@ pub(super) struct FoundPartition {
 
 /// Collects the answer to a plan. `None` if that would touch the disk and `may_block` does not allow it.
 ///
+/// Where batches have to be looked for on the disk, it is asked for a while; partitions that had no turn are left for the
+/// next request, if this one has anything.
+///
 /// The first partition that has records gives at least one batch, even beyond the limits, so that no record is too
 /// large to be read. All others obey both limits. Partitions keep the order of the plan.
 pub(super) fn collect(store: &Store, plan: &Plan, may_block: bool) -> Option<Collected> {
     let partitions = Vec::with_capacity(plan.partitions.len());
     let mut collected = Collected { partitions, len: 0, settled_len: 0, has_error: false };
     let mut slices = 0;
-    let source = Source { store, by_id: plan.terms.by_id, may_block };
+    let patience = Instant::now() + PATIENCE;
+    let source = Source { store, by_id: plan.terms.by_id, may_block, patience };
     for (wanted, topic) in plan.partitions.iter().zip(&plan.topics) {
         let left = if slices < SLICES_MAX { plan.terms.max_len.saturating_sub(collected.len) } else { 0 };
         let found = match *topic {
@@ -72,6 +78,11 @@ impl FoundPartition {
         }
     }
 
+    /// It has records, which the next request gets.
+    fn left_for_later(offsets: PartitionOffsets) -> Self {
+        Self { offsets: Some(offsets), is_cut: true, ..Self::error(ErrorCode::NONE) }
+    }
+
     /// What a session has to know of it.
     pub(super) fn outcome(&self) -> Found {
         let bounds = self.offsets.map(|offsets| Bounds {
@@ -87,6 +98,8 @@ struct Source<'s> {
     store: &'s Store,
     by_id: bool,
     may_block: bool,
+    /// Until when the disk is asked for more than something.
+    patience: Instant,
 }
 
 impl Source<'_> {
@@ -109,8 +122,9 @@ impl Source<'_> {
         };
         let read = match self.store.try_read(request) {
             Ok(ReadOutcome::Ready(read)) => Ok(read),
-            Ok(ReadOutcome::NeedsDisk) if self.may_block => self.store.read(request),
-            Ok(ReadOutcome::NeedsDisk) => return None,
+            Ok(ReadOutcome::NeedsDisk) if !self.may_block => return None,
+            Ok(ReadOutcome::NeedsDisk) if first || Instant::now() < self.patience => self.store.read(request),
+            Ok(ReadOutcome::NeedsDisk) => return Some(FoundPartition::left_for_later(offsets)),
             Err(error) => Err(error),
         };
         Some(read.map_or_else(
@@ -133,5 +147,7 @@ impl Source<'_> {
     }
 }
 
+/// How long a request looks on the disk for more than something.
+const PATIENCE: Duration = Duration::from_millis(200);
 /// Batches in one answer: beyond it small ones would make much out of little.
 const SLICES_MAX: usize = 4096;
