@@ -1,11 +1,10 @@
 //! What readers and the journal's writer share: the applied state, the tail, the fold, and everybody who waits.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use kolumn_journal::{CommittedGroup, Consumer, Failure};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use crate::ahead::Ahead;
@@ -32,11 +31,32 @@ pub(crate) struct Core {
     /// Data was refused for want of space, and nothing has been freed since.
     pub(crate) is_full: AtomicBool,
     pub(crate) observer: Arc<dyn Observer>,
+    pub(crate) scratch: Mutex<Scratch>,
+}
+
+/// Memory for one group after the other. Only the journal's writer locks it, before anything else.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    entries: Vec<(Entry, Option<Place>)>,
+    /// The partitions whose readers the group concerns.
+    moved: Vec<(TopicId, PartitionIndex)>,
+}
+
+impl Scratch {
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.moved.clear();
+        // A group of very many entries is an exception.
+        self.entries.shrink_to(SCRATCH_LEN_MAX);
+        self.moved.shrink_to(SCRATCH_LEN_MAX);
+    }
 }
 
 impl Consumer for Core {
     fn committed(&self, group: &CommittedGroup) {
-        let mut entries = Vec::with_capacity(group.entries.len());
+        let scratch = &mut *self.scratch.lock();
+        scratch.clear();
+        let Scratch { entries, moved } = scratch;
         for entry in &group.entries {
             match decode(group.position.value(), entry.position.value(), &entry.bytes) {
                 Ok(decoded) => entries.push(decoded),
@@ -44,18 +64,19 @@ impl Consumer for Core {
             }
         }
         self.tail.write().push(group);
-        let mut moved = HashSet::new();
         {
             let mut applied = self.applied.write();
-            for (entry, place) in &entries {
-                note_news(&applied, entry, &mut moved);
+            for (entry, place) in entries.iter() {
+                note_news(&applied, entry, moved);
                 applied.apply(entry, *place);
             }
         }
         self.fold.push(entries, group.end.value());
         let after = group.first_sequence.saturating_add(group.entries.len() as u64);
         self.waiting.resolve_below(after);
-        self.waiters.wake(moved.into_iter());
+        moved.sort_unstable();
+        moved.dedup();
+        self.waiters.wake(moved.iter().copied());
     }
 
     fn failed(&self, failure: &Failure) {
@@ -94,10 +115,14 @@ pub(crate) fn decode(
 }
 
 /// The partitions whose readers an entry concerns.
-fn note_news(state: &State, entry: &Entry, moved: &mut HashSet<(TopicId, PartitionIndex)>) {
+fn note_news(state: &State, entry: &Entry, moved: &mut Vec<(TopicId, PartitionIndex)>) {
     match entry {
         Entry::Appended(meta) => {
-            moved.insert((meta.topic, meta.partition));
+            let place = (meta.topic, meta.partition);
+            // Batches of one partition often come one upon the other.
+            if moved.last() != Some(&place) {
+                moved.push(place);
+            }
         }
         Entry::TopicDeleted { topic } => {
             let count = state.topic(*topic).map_or(0, |found| found.topic.partitions);
@@ -106,3 +131,6 @@ fn note_news(state: &State, entry: &Entry, moved: &mut HashSet<(TopicId, Partiti
         _ => {}
     }
 }
+
+/// Entries of a group that memory is kept for.
+const SCRATCH_LEN_MAX: usize = 4096;

@@ -42,12 +42,12 @@ impl Fold {
         Self { folded: Mutex::new(Folded { state, end }), queue: Mutex::new(queue) }
     }
 
-    /// Leaves the entries of a group that ends at `end`. Called in the journal's order.
-    pub(crate) fn push(&self, entries: Vec<(Entry, Option<Place>)>, end: u64) {
+    /// Takes the entries of a group that ends at `end`. Called in the journal's order.
+    pub(crate) fn push(&self, entries: &mut Vec<(Entry, Option<Place>)>, end: u64) {
         let held_len = entries.iter().map(|(entry, _)| entry.held_len()).sum::<usize>();
         let (is_due, is_full) = {
             let mut queue = self.queue.lock();
-            queue.entries.extend(entries);
+            queue.entries.append(entries);
             queue.held_len = queue.held_len.saturating_add(held_len);
             queue.end = end;
             (queue.is_filled(1), queue.is_filled(SHARES))
@@ -109,14 +109,14 @@ mod tests {
             let queue = fold.queue.lock();
             (queue.entries.len(), queue.held_len)
         };
-        fold.push(vec![stored(1000)], 1);
+        fold.push(&mut vec![stored(1000)], 1);
         assert_eq!(queued(), (1, 1001));
-        fold.push(vec![stored(HELD_LEN_DUE)], 2);
+        fold.push(&mut vec![stored(HELD_LEN_DUE)], 2);
         assert_eq!(queued(), (0, 0), "few that hold much");
-        fold.push((0..QUEUE_LEN_DUE).map(|_| stored(0)).collect(), 3);
+        fold.push(&mut (0..QUEUE_LEN_DUE).map(|_| stored(0)).collect(), 3);
         assert_eq!(queued(), (0, 0), "many that hold little");
         let busy = fold.folded.lock();
-        fold.push(vec![stored(HELD_LEN_DUE)], 4);
+        fold.push(&mut vec![stored(HELD_LEN_DUE)], 4);
         assert_eq!(queued().0, 1, "nobody waits for a checkpoint that is being encoded");
         drop(busy);
         assert_eq!(fold.with(|_, end| end), 4);

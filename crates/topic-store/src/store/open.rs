@@ -165,6 +165,7 @@ fn recover(
         space_news: Arc::new(Notify::new()),
         is_full: AtomicBool::new(false),
         observer,
+        scratch: Mutex::default(),
     };
     let parts = Parts { core: Arc::new(core), prepared, settings, checkpoint, epoch };
     Ok(Recovered { opening, parts })
