@@ -13,6 +13,8 @@ pub(crate) struct Gathering {
     pool: Pool,
     /// Lengths of the entries, each with its frame.
     lens: Vec<usize>,
+    /// An empty list whose memory is for the next group.
+    spare_lens: Vec<usize>,
     cost: u64,
     payload_len: usize,
     /// How much of the block the checksum has in it.
@@ -58,6 +60,7 @@ impl Gathering {
         Self {
             pool,
             lens: Vec::new(),
+            spare_lens: Vec::new(),
             cost: 0,
             payload_len: 0,
             summed: 0,
@@ -131,7 +134,14 @@ impl Gathering {
         block.resize(group_len, 0);
         let bytes = self.pool.split().freeze();
         self.payload_len = 0;
-        Sealed { header, bytes, lens: std::mem::take(&mut self.lens), cost: std::mem::take(&mut self.cost) }
+        let lens = std::mem::replace(&mut self.lens, std::mem::take(&mut self.spare_lens));
+        Sealed { header, bytes, lens, cost: std::mem::take(&mut self.cost) }
+    }
+
+    /// Takes the memory of a list back that nobody needs any more.
+    pub(crate) fn reuse(&mut self, mut lens: Vec<usize>) {
+        lens.clear();
+        self.spare_lens = lens;
     }
 
     /// Forgets what was gathered.

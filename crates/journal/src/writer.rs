@@ -382,12 +382,13 @@ impl Writer {
         self.told.first_sequence = header.first_sequence;
         self.told.block_len = bytes.len();
         let mut at = GROUP_HEADER_LEN;
-        for (framed_len, sequence) in lens.into_iter().zip(header.first_sequence..) {
+        for (framed_len, sequence) in lens.iter().zip(header.first_sequence..) {
             let from = at + ENTRY_FRAME_LEN;
             at += framed_len;
             let position = Position::new(start + from as u64);
             self.told.entries.push(CommittedEntry { position, sequence, bytes: bytes.slice(from..at) });
         }
+        self.gathering.reuse(lens);
         self.shared.consumer.committed(&self.told);
         self.told.entries.clear();
     }
