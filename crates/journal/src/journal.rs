@@ -201,7 +201,10 @@ impl Journal {
         admission.cost = 0;
         let sequence = gate.next_sequence;
         gate.next_sequence += 1;
-        if gate.push(pending) {
+        let is_awaited = gate.push(pending);
+        drop(gate);
+        if is_awaited {
+            // Without the lock, which the writer takes first of all.
             self.shared().wake.notify_one();
         }
         Ok(sequence)

@@ -126,7 +126,6 @@ impl Options {
         rest.saturating_sub(Self::entry_cost(self.entry_len_max) - BLOCK_U64)
     }
 
-    /// Whether this fault was put in.
     /// A group of this length is written while the next one gathers; who waits meanwhile is looked after in portions of
     /// this length.
     pub(crate) fn overlap_len(&self) -> usize {
@@ -143,6 +142,7 @@ impl Options {
         self.block_len.saturating_mul(16).min(self.group_len_max)
     }
 
+    /// Whether this fault was put in.
     #[cfg(feature = "test-util")]
     pub(crate) fn has(&self, mutant: Mutant) -> bool {
         self.mutant == mutant
