@@ -181,7 +181,7 @@ impl Head {
         .map_err(|error| CloseReason::Answer(error.to_string()))?;
         let mut ranges: Vec<Option<Vec<Slice>>> = ranges.into_iter().map(Some).collect();
         let mut response = Response::new();
-        for part in encoded.into_parts() {
+        for part in encoded {
             match part {
                 Part::Bytes(bytes) => response.push_bytes(bytes),
                 Part::Deferred { token, .. } => {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::api_key::ApiKey;
-use crate::error::{DecodeError, EncodeError, EncodeErrorKind};
+use crate::error::{DecodeError, EncodeError};
 use crate::message::{Message, RequestMessage};
 use crate::messages::{Request, RequestHeader, Response, ResponseHeader};
 use crate::reader::Reader;
@@ -140,10 +140,5 @@ pub fn encode_response(
 pub fn encode_frame(
     write: &mut dyn FnMut(&mut Writer) -> Result<(), EncodeError>,
 ) -> Result<Encoded, EncodeError> {
-    let counted = crate::writer::count(true, write)?;
-    let len = i32::try_from(counted.len()).map_err(|_| EncodeError::new(EncodeErrorKind::TooLong))?;
-    Encoded::build(|writer| {
-        writer.i32(len);
-        write(writer)
-    })
+    crate::writer::frame(write)
 }

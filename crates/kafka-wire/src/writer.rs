@@ -1,7 +1,8 @@
 //! Writes a message in two passes: the first counts and finds every error, the second fills one allocation.
 
-use alloc::vec::Vec;
+use alloc::vec::{self, Vec};
 use bytes::Bytes;
+use core::{iter, option, slice};
 
 use crate::error::{EncodeError, EncodeErrorKind};
 use crate::primitive::varint;
@@ -32,10 +33,23 @@ enum Payload {
 }
 
 /// A message ready to send: its parts in order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Encoded {
-    parts: Vec<Part>,
+    parts: Parts,
     len: usize,
+}
+
+/// Most messages are one part, which needs no list.
+#[derive(Debug, Clone)]
+enum Parts {
+    One(Part),
+    Many(Vec<Part>),
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self::Many(Vec::new())
+    }
 }
 
 /// A piece of an encoded message.
@@ -80,13 +94,16 @@ impl Encoded {
     /// The parts in the order in which they have to be sent.
     #[must_use]
     pub fn parts(&self) -> &[Part] {
-        &self.parts
+        match &self.parts {
+            Parts::One(part) => slice::from_ref(part),
+            Parts::Many(parts) => parts,
+        }
     }
 
     /// The parts, to own.
     #[must_use]
     pub fn into_parts(self) -> Vec<Part> {
-        self.parts
+        self.into_iter().collect()
     }
 
     /// The length of all parts together.
@@ -102,12 +119,24 @@ impl Encoded {
     }
 }
 
+impl PartialEq for Encoded {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for Encoded {}
+
 impl IntoIterator for Encoded {
     type Item = Part;
-    type IntoIter = alloc::vec::IntoIter<Part>;
+    type IntoIter = iter::Chain<option::IntoIter<Part>, vec::IntoIter<Part>>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.parts.into_iter()
+        let (one, many) = match self.parts {
+            Parts::One(part) => (Some(part), Vec::new()),
+            Parts::Many(parts) => (None, parts),
+        };
+        one.into_iter().chain(many)
     }
 }
 
@@ -238,8 +267,11 @@ impl Writer {
     }
 
     fn into_encoded(self) -> Encoded {
-        let mut parts = Vec::with_capacity(2 * self.payloads.len() + 1);
         let buffer = Bytes::from(self.buffer);
+        if self.payloads.is_empty() && !buffer.is_empty() {
+            return Encoded { parts: Parts::One(Part::Bytes(buffer)), len: self.len };
+        }
+        let mut parts = Vec::with_capacity(2 * self.payloads.len() + 1);
         let mut start = 0;
         for (cut, payload) in self.payloads {
             if cut > start {
@@ -254,8 +286,23 @@ impl Writer {
         if start < buffer.len() {
             parts.push(Part::Bytes(buffer.slice(start..)));
         }
-        Encoded { parts, len: self.len }
+        Encoded { parts: Parts::Many(parts), len: self.len }
     }
+}
+
+/// What `write` writes, with its length in four bytes before it.
+pub(crate) fn frame(
+    write: &mut dyn FnMut(&mut Writer) -> Result<(), EncodeError>,
+) -> Result<Encoded, EncodeError> {
+    let mut frame = |len: i32, writer: &mut Writer| {
+        writer.i32(len);
+        write(writer)
+    };
+    let counted = count(true, &mut |writer| frame(0, writer))?;
+    let prefix_len = size_of::<i32>();
+    let len =
+        i32::try_from(counted.len - prefix_len).map_err(|_| EncodeError::new(EncodeErrorKind::TooLong))?;
+    Ok(fill(&counted, &mut |writer| frame(len, writer))?.into_encoded())
 }
 
 /// The length that `write` needs, every error found.
@@ -276,7 +323,15 @@ fn run(
     write: &mut dyn FnMut(&mut Writer) -> Result<(), EncodeError>,
 ) -> Result<Writer, EncodeError> {
     let counted = count(by_reference, write)?;
-    let mut filler = Writer::new(Pass::Fill, by_reference);
+    fill(&counted, write)
+}
+
+/// What `write` writes, in memory of the length that was counted.
+fn fill(
+    counted: &Writer,
+    write: &mut dyn FnMut(&mut Writer) -> Result<(), EncodeError>,
+) -> Result<Writer, EncodeError> {
+    let mut filler = Writer::new(Pass::Fill, counted.by_reference);
     filler.buffer.reserve_exact(counted.copied);
     write(&mut filler)?;
     debug_assert_eq!((filler.len, filler.buffer.len()), (counted.len, counted.copied), "both passes agree");
