@@ -235,7 +235,7 @@ fn read_field<'a>(reader: &mut Reader<'a>) -> Result<TaggedField<'a>, DecodeErro
 
 impl PartialEq for TaggedFields<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.iter().eq(other.iter())
+        self.len() == other.len() && (self.is_empty() || self.iter().eq(other.iter()))
     }
 }
 

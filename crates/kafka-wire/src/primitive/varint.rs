@@ -24,6 +24,10 @@ pub(crate) fn read_u32(reader: &mut Reader<'_>) -> Result<u32, DecodeError> {
 }
 
 pub(crate) fn write_u32(writer: &mut Writer, value: u32) {
+    // Nearly all are lengths and counts of little.
+    if let Ok(byte @ 0..MORE) = u8::try_from(value) {
+        return writer.bytes(&[byte]);
+    }
     let mut encoded = [0; 5];
     let mut len = 0;
     let mut rest = value;
