@@ -50,9 +50,18 @@ impl<'p> Cursor<'p> {
     /// ```
     #[inline]
     pub(super) fn varint(&mut self) -> Result<i32, Fault> {
-        let raw = self.groups(28, 0x0f)?;
-        let raw = u32::try_from(raw).map_err(|_| Fault::VarintTooLong)?;
+        let raw = self.raw_varint()?;
         Ok((raw >> 1).cast_signed() ^ (raw & 1).cast_signed().wrapping_neg())
+    }
+
+    /// The bits of a VARINT: twice a number that is not negative, one less than twice the absolute of one that is.
+    #[inline]
+    pub(super) fn raw_varint(&mut self) -> Result<u32, Fault> {
+        if let Some(raw) = self.one_or_two_groups() {
+            return Ok(u32::from(raw));
+        }
+        let raw = self.many_groups(28, 0x0f)?;
+        u32::try_from(raw).map_err(|_| Fault::VarintTooLong)
     }
 
     /// ```text
@@ -60,28 +69,27 @@ impl<'p> Cursor<'p> {
     /// ```
     #[inline]
     pub(super) fn varlong(&mut self) -> Result<i64, Fault> {
-        let raw = self.groups(63, 0x01)?;
+        let raw = match self.one_or_two_groups() {
+            Some(raw) => u64::from(raw),
+            None => self.many_groups(63, 0x01)?,
+        };
         Ok((raw >> 1).cast_signed() ^ (raw & 1).cast_signed().wrapping_neg())
     }
 
-    /// Groups of 7 bits. The byte at `last_shift` ends the integer and holds no more than `last_max`.
-    ///
     /// Most integers of a record have one or two bytes, which every type has room for.
     #[inline]
-    fn groups(&mut self, last_shift: u32, last_max: u8) -> Result<u64, Fault> {
-        match *self.rest {
-            [one @ 0..0x80, ref rest @ ..] => {
-                self.rest = rest;
-                Ok(u64::from(one))
-            }
-            [one, two @ 0..0x80, ref rest @ ..] => {
-                self.rest = rest;
-                Ok(u64::from(one & 0x7f) | u64::from(two) << 7)
-            }
-            _ => self.many_groups(last_shift, last_max),
-        }
+    fn one_or_two_groups(&mut self) -> Option<u16> {
+        let (raw, rest) = match *self.rest {
+            [one @ 0..0x80, ref rest @ ..] => (u16::from(one), rest),
+            [one, two @ 0..0x80, ref rest @ ..] => (u16::from(one & 0x7f) | u16::from(two) << 7, rest),
+            _ => return None,
+        };
+        self.rest = rest;
+        Some(raw)
     }
 
+    /// Groups of 7 bits. The byte at `last_shift` ends the integer and holds no more than `last_max`.
+    #[cold]
     fn many_groups(&mut self, last_shift: u32, last_max: u8) -> Result<u64, Fault> {
         let mut value = 0;
         let mut shift = 0;

@@ -187,7 +187,7 @@ impl FusedIterator for Records<'_> {}
 #[inline]
 fn read_record<'p>(payload: &mut Cursor<'p>) -> Result<Record<'p>, RecordErrorKind> {
     let length = read_length(payload)?.ok_or(RecordErrorKind::NegativeLength)?;
-    let mut body = Cursor::new(payload.take(length)?);
+    let mut body = Cursor::new(take(payload, length)?);
     let attributes = body.u8()?.cast_signed();
     let timestamp_delta = body.varlong()?;
     let offset_delta = body.varint()?;
@@ -202,7 +202,15 @@ fn read_record<'p>(payload: &mut Cursor<'p>) -> Result<Record<'p>, RecordErrorKi
 
 #[inline]
 fn read_headers<'p>(body: &mut Cursor<'p>) -> Result<Headers<'p>, RecordErrorKind> {
-    let count = u32::try_from(body.varint()?).map_err(|_| RecordErrorKind::NegativeLength)?;
+    match read_length(body)?.ok_or(RecordErrorKind::NegativeLength)? {
+        0 => Ok(Headers::default()),
+        count => read_some_headers(body, count),
+    }
+}
+
+/// Apart, so that a record without headers, as most are, is read in one piece.
+#[inline(never)]
+fn read_some_headers<'p>(body: &mut Cursor<'p>, count: u32) -> Result<Headers<'p>, RecordErrorKind> {
     let bytes = body.rest();
     // Whatever the count says, each header takes bytes, and nothing is reserved.
     for _ in 0..count {
@@ -218,27 +226,37 @@ fn read_headers<'p>(body: &mut Cursor<'p>) -> Result<Headers<'p>, RecordErrorKin
 /// ```
 fn read_header<'p>(body: &mut Cursor<'p>) -> Result<Header<'p>, RecordErrorKind> {
     let length = read_length(body)?.ok_or(RecordErrorKind::NegativeLength)?;
-    let key = str::from_utf8(body.take(length)?).map_err(|_| RecordErrorKind::HeaderKeyNotUtf8)?;
+    let key = str::from_utf8(take(body, length)?).map_err(|_| RecordErrorKind::HeaderKeyNotUtf8)?;
     Ok(Header { key, value: read_nullable(body)? })
 }
 
-#[inline]
+#[expect(clippy::inline_always, reason = "a call would take longer than what it does, twice a record")]
+#[inline(always)]
 fn read_nullable<'p>(body: &mut Cursor<'p>) -> Result<Option<&'p [u8]>, RecordErrorKind> {
     Ok(match read_length(body)? {
-        Some(length) => Some(body.take(length)?),
+        Some(length) => Some(take(body, length)?),
         None => None,
     })
 }
 
 /// A length, where -1 means null.
 #[inline]
-fn read_length(cursor: &mut Cursor<'_>) -> Result<Option<usize>, RecordErrorKind> {
-    match cursor.varint()? {
-        -1 => Ok(None),
-        length => usize::try_from(length).map(Some).map_err(|_| RecordErrorKind::NegativeLength),
+fn read_length(cursor: &mut Cursor<'_>) -> Result<Option<u32>, RecordErrorKind> {
+    match cursor.raw_varint()? {
+        NULL => Ok(None),
+        raw if raw % 2 == 0 => Ok(Some(raw / 2)),
+        _ => Err(RecordErrorKind::NegativeLength),
     }
 }
 
+#[inline]
+fn take<'p>(cursor: &mut Cursor<'p>, length: u32) -> Result<&'p [u8], RecordErrorKind> {
+    let length = usize::try_from(length).map_err(|_| RecordErrorKind::Truncated)?;
+    Ok(cursor.take(length)?)
+}
+
+/// The bits of the VARINT -1.
+const NULL: u32 = 1;
 /// The smallest record: seven fields of one byte.
 const RECORD_LEN_MIN: usize = 7;
 
