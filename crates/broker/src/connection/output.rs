@@ -3,18 +3,20 @@
 use std::collections::VecDeque;
 
 use bytes::{Buf, Bytes};
+use smallvec::SmallVec;
 
 /// A response's bytes, length prefix included: pieces in memory and ranges that are fetched while sending.
 #[derive(Debug)]
 pub struct Response<S> {
-    parts: Vec<Part<S>>,
+    /// One, unless it has ranges.
+    parts: SmallVec<[Part<S>; 1]>,
 }
 
 impl<S> Response<S> {
     /// A response without content yet.
     #[must_use]
     pub fn new() -> Self {
-        Self { parts: Vec::new() }
+        Self { parts: SmallVec::new() }
     }
 
     /// Adds bytes.

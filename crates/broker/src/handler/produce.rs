@@ -20,10 +20,11 @@ use kolumn_kafka_wire::messages::produce_response::{
 };
 use kolumn_kafka_wire::messages::{ProduceRequest, ProduceResponse};
 use kolumn_kafka_wire::records::{Batch, Compression};
-use kolumn_kafka_wire::{ErrorCode, Str, Uuid};
+use kolumn_kafka_wire::{ErrorCode, Str, Uuid, Value};
 use kolumn_topic_store::{
     AppendError, AppendErrorKind, Appended, Commit, PartitionIndex, PressureLevel, Store, Timestamp, TopicId,
 };
+use smallvec::SmallVec;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
@@ -38,10 +39,13 @@ use crate::observer::CloseReason;
 struct Work {
     acks: i16,
     deadline: Instant,
-    topics: Vec<Topic>,
-    partitions: Vec<Partition>,
+    topics: Few<Topic>,
+    partitions: Few<Partition>,
     next: usize,
 }
+
+/// Most requests are about one partition.
+type Few<T> = SmallVec<[T; 1]>;
 
 struct Topic {
     name: Str<'static>,
@@ -55,7 +59,14 @@ struct Partition {
     topic: Result<TopicId, Fault>,
     index: i32,
     records: Option<Bytes>,
-    outcome: Option<Result<Commit<Appended>, Fault>>,
+    outcome: Option<Outcome>,
+}
+
+/// What became of a batch; a commit becomes one of the others when it is there.
+enum Outcome {
+    UnderWay(Commit<Appended>),
+    Durable(Appended),
+    Refused(Fault),
 }
 
 /// Why a partition's batch was not appended.
@@ -126,8 +137,8 @@ impl Work {
         let mut work = Self {
             acks: message.acks,
             deadline: room::deadline(message.timeout_ms),
-            topics: Vec::new(),
-            partitions: Vec::new(),
+            topics: Few::new(),
+            partitions: Few::new(),
             next: 0,
         };
         for topic in &message.topic_data {
@@ -135,16 +146,22 @@ impl Work {
                 Some(fault) => Err(fault.clone()),
                 None => find_topic(session, request.head.version, &topic.name, topic.topic_id),
             };
+            let found_id = found.as_ref().map(|found| found.id).map_err(Fault::clone);
             for partition in &topic.partition_data {
                 work.partitions.push(Partition {
-                    topic: found.clone(),
+                    topic: found_id.clone(),
                     index: partition.index,
                     records: partition.records.and_then(kolumn_kafka_wire::Records::into_bytes),
                     outcome: None,
                 });
             }
             work.topics.push(Topic {
-                name: Str::from(topic.name.to_string()),
+                name: match found {
+                    Ok(found) if *found.name == *topic.name => Str::from(Arc::clone(&found.name)),
+                    // Requests with ids name nothing.
+                    _ if topic.name.is_empty() => Str::default(),
+                    _ => topic.name.into_owned(),
+                },
                 wire_id: topic.topic_id,
                 partitions: topic.partition_data.len(),
             });
@@ -167,11 +184,11 @@ impl Work {
         while let Some(partition) = self.partitions.get_mut(self.next) {
             let index = PartitionIndex::new(partition.index);
             let outcome = match partition.batch(version) {
-                Err(fault) => Err(fault),
+                Err(fault) => Outcome::Refused(fault),
                 Ok((topic, batch)) => match attempt(topic, index, batch) {
                     Err(Stop::Later(why)) => return ControlFlow::Break(why),
-                    Err(Stop::Fault(fault)) => Err(fault),
-                    Ok(commit) => Ok(commit),
+                    Err(Stop::Fault(fault)) => Outcome::Refused(fault),
+                    Ok(commit) => Outcome::UnderWay(commit),
                 },
             };
             partition.settle(outcome);
@@ -217,7 +234,7 @@ impl Work {
             if !room::is_made(session, room, self.deadline).await
                 && let Some(partition) = self.partitions.get_mut(self.next)
             {
-                partition.settle(Err(Fault::from(error)));
+                partition.settle(Outcome::Refused(Fault::from(error)));
                 self.next += 1;
             }
         }
@@ -240,32 +257,38 @@ impl Work {
         appended.await.map_err(|error| failed(&error))
     }
 
-    fn finish(self, head: Head) -> Started {
+    fn finish(mut self, head: Head) -> Started {
         if self.acks == 0 {
-            let failed = self.partitions.iter().any(|partition| !matches!(partition.outcome, Some(Ok(_))));
+            let failed = |partition: &Partition| !matches!(partition.outcome, Some(Outcome::UnderWay(_)));
             // Without answers, closing is the only way to tell the producer that its records are lost.
             let refused = || Err(CloseReason::Refused("a batch without acknowledgement was not appended"));
-            return Started::Now(if failed { refused() } else { Ok(None) });
+            return Started::Now(if self.partitions.iter().any(failed) { refused() } else { Ok(None) });
         }
-        Started::later(self.answer(head))
+        Started::later(async move {
+            for partition in &mut self.partitions {
+                partition.wait().await;
+            }
+            self.answer(head)
+        })
     }
 
-    async fn answer(self, head: Head) -> Answer {
-        let mut partitions = self.partitions.into_iter();
-        let mut responses = Vec::with_capacity(self.topics.len());
+    /// The answer, once every outcome is there.
+    fn answer(self, head: Head) -> Answer {
+        let answered: Few<_> = self.partitions.into_iter().map(Partition::answer).collect();
+        let mut rest = answered.as_slice();
+        let mut responses = Few::with_capacity(self.topics.len());
         for topic in self.topics {
-            let mut answered = Vec::with_capacity(topic.partitions);
-            for partition in partitions.by_ref().take(topic.partitions) {
-                answered.push(partition.answer().await);
-            }
+            let (own, others) = rest.split_at_checked(topic.partitions).unwrap_or((rest, &[]));
+            rest = others;
             responses.push(TopicProduceResponse {
                 name: topic.name,
                 topic_id: topic.wire_id,
-                partition_responses: answered.into(),
+                partition_responses: own.into(),
                 ..TopicProduceResponse::default()
             });
         }
-        head.answer(&ProduceResponse { responses: responses.into(), ..ProduceResponse::default() })
+        let responses = responses.as_slice().into();
+        head.answer(&ProduceResponse { responses, ..ProduceResponse::default() })
     }
 }
 
@@ -297,52 +320,63 @@ impl Partition {
     }
 
     /// The records are not needed any more: the log has them, or refused them.
-    fn settle(&mut self, outcome: Result<Commit<Appended>, Fault>) {
+    fn settle(&mut self, outcome: Outcome) {
         self.outcome = Some(outcome);
         self.records = None;
     }
 
-    async fn answer(self) -> PartitionProduceResponse<'static> {
+    /// Waits until the outcome is there.
+    async fn wait(&mut self) {
+        if let Some(Outcome::UnderWay(commit)) = &mut self.outcome {
+            self.outcome = Some(match commit.await {
+                Ok(appended) => Outcome::Durable(appended),
+                Err(error) => Outcome::Refused(Fault::new(errors::COMMIT_FAILED, error.to_string())),
+            });
+        }
+    }
+
+    fn answer(self) -> PartitionProduceResponse<'static> {
         let mut response =
             PartitionProduceResponse { index: self.index, ..PartitionProduceResponse::default() };
-        let appended = match self.outcome {
-            Some(Ok(commit)) => {
-                commit.await.map_err(|error| Fault::new(errors::COMMIT_FAILED, error.to_string()))
-            }
-            Some(Err(fault)) => Err(fault),
-            None => Err(Fault::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not looked at")),
-        };
-        match appended {
-            Ok(appended) => {
+        let fault = match self.outcome {
+            Some(Outcome::Durable(appended)) => {
                 response.base_offset = appended.base_offset.value();
                 response.log_append_time_ms = appended.log_append_time.map_or(-1, Timestamp::value);
                 response.log_start_offset = appended.log_start_offset.value();
+                return response;
             }
-            Err(fault) => {
-                response.error_code = fault.code;
-                response.base_offset = -1;
-                response.error_message = Some(Str::from(fault.text));
-                let records = fault.records.into_iter().map(|(index, text)| BatchIndexAndErrorMessage {
-                    batch_index: index,
-                    batch_index_error_message: Some(Str::from(text)),
-                    ..BatchIndexAndErrorMessage::default()
-                });
-                response.record_errors = records.collect::<Vec<_>>().into();
+            Some(Outcome::Refused(fault)) => fault,
+            Some(Outcome::UnderWay(_)) | None => {
+                Fault::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not looked at")
             }
-        }
+        };
+        response.error_code = fault.code;
+        response.base_offset = -1;
+        response.error_message = Some(Str::from(fault.text));
+        let records = fault.records.into_iter().map(|(index, text)| BatchIndexAndErrorMessage {
+            batch_index: index,
+            batch_index_error_message: Some(Str::from(text)),
+            ..BatchIndexAndErrorMessage::default()
+        });
+        response.record_errors = records.collect::<Vec<_>>().into();
         response
     }
 }
 
-fn find_topic(session: &Session, version: i16, name: &str, id: Uuid) -> Result<TopicId, Fault> {
+fn find_topic(
+    session: &Session,
+    version: i16,
+    name: &str,
+    id: Uuid,
+) -> Result<Arc<kolumn_topic_store::Topic>, Fault> {
     let (store, view) = (session.store(), session.context.view.id);
     if version >= FIRST_VERSION_WITH_IDS {
         let topic = store.topic_by_id(view, ids::topic_id_from_wire(id));
         let unknown = || Fault::new(ErrorCode::UNKNOWN_TOPIC_ID, "there is no topic with this id");
-        topic.map(|topic| topic.id).ok_or_else(unknown)
+        topic.ok_or_else(unknown)
     } else {
         let unknown = || Fault::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, "there is no topic of this name");
-        store.topic(view, name).map(|topic| topic.id).ok_or_else(unknown)
+        store.topic(view, name).ok_or_else(unknown)
     }
 }
 
