@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 
 use super::memory::{Buffer, FrameMemory};
 use super::{ConnectionError, ConnectionErrorKind, Served};
@@ -135,7 +135,7 @@ impl Input {
         self.check()?;
         let Some(head) = self.head.filter(|head| self.len() >= head.len) else { return Ok(None) };
         let mut frame = self.buffer.bytes.split_to(head.len).freeze();
-        let frame = frame.split_off(PREFIX_LEN);
+        frame.advance(PREFIX_LEN);
         self.expected_len = head.len;
         self.head = None;
         if self.buffer.bytes.is_empty() {

@@ -15,12 +15,13 @@ mod outgoing;
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tokio::io::Interest;
+use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -138,7 +139,7 @@ impl Task {
             Wake::Socket(ready) => {
                 let ready = ready.map_err(CloseReason::Io)?;
                 if ready.is_readable() || ready.is_read_closed() {
-                    self.receive()?;
+                    self.receive().await?;
                 }
             }
             Wake::Started(slot, started) => {
@@ -204,8 +205,8 @@ impl Task {
         }
     }
 
-    /// Reads once, as much as engine and budget allow.
-    fn receive(&mut self) -> Result<(), CloseReason> {
+    /// Reads once, as much as engine and budget allow, and waits for nothing.
+    async fn receive(&mut self) -> Result<(), CloseReason> {
         let Some(want) = self.engine.receive_want().filter(|_| !self.ended) else { return Ok(()) };
         let now = Instant::now().into_std();
         let small = !self.engine.receives_longer_than(SMALL_FRAME_LEN_MAX);
@@ -218,17 +219,19 @@ impl Task {
             return Ok(());
         };
         let mut room = bytes::BufMut::limit(self.engine.receive_buf(want), want);
-        let read = self.stream.try_read_buf(&mut room);
-        match read {
-            Ok(0) => self.ended = true,
-            Ok(len) => {
+        // Unlike `try_read_buf` this takes a read that leaves room for the end of what has come: otherwise the socket
+        // would seem to be ready, and the system be asked once more for nothing.
+        let mut read = pin!(self.stream.read_buf(&mut room));
+        match poll_fn(|cx| Poll::Ready(read.as_mut().poll(cx))).await {
+            Poll::Ready(Ok(0)) => self.ended = true,
+            Poll::Ready(Ok(len)) => {
                 self.work = self.work.saturating_add(len);
                 if let Err(error) = self.engine.received(now) {
                     self.fail(CloseReason::Protocol(error));
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(CloseReason::Io(error)),
+            Poll::Ready(Err(error)) => return Err(CloseReason::Io(error)),
+            Poll::Pending => {}
         }
         self.release();
         Ok(())
