@@ -163,6 +163,16 @@ pub(crate) fn produce_request(topic: &str, partition: i32, acks: i16, batch: &[u
     framed(&request)
 }
 
+/// Turns a request of [`produce_request`] to another partition, whose index is all that changes.
+///
+/// It ends with `index:INT32 len:INT32 batch`.
+pub(crate) fn redirect(request: &mut [u8], batch_len: usize, partition: i32) {
+    let at = request.len().saturating_sub(batch_len + 8);
+    for (to, from) in request.iter_mut().skip(at).zip(partition.to_be_bytes()) {
+        *to = from;
+    }
+}
+
 /// A Fetch request that waits for half a second if there is nothing.
 pub(crate) fn fetch_request(wanted: &FetchRequest<'_>, offset: i64) -> Vec<u8> {
     let mut request = header(key::FETCH, version::FETCH);
@@ -279,5 +289,16 @@ mod tests {
         let request = produce_request("t", 3, -1, b"the batch");
         assert!(request.ends_with(b"the batch"));
         assert_eq!(request[..4], u32::try_from(request.len() - 4).unwrap().to_be_bytes());
+    }
+
+    #[test]
+    fn a_redirected_request_is_the_one_that_would_have_been_made_for_the_other_partition() {
+        for batch in [&b"the batch"[..], b""] {
+            let mut request = produce_request("t", 3, -1, batch);
+            for partition in [0, 15_999, 3] {
+                redirect(&mut request, batch.len(), partition);
+                assert_eq!(request, produce_request("t", partition, -1, batch));
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@
 //! | `suites [--only SUITE]… [--test NAME]…` | test suites of foreign clients, each test compared with its line in `tests/suites` |
 //! | `bench guard [--record]` | compares instructions and allocations a request with the recorded ones, or records them |
 //! | `bench <system \| sql> […]` | builds the benchmarks in the release profile and runs one of them |
+//! | `bench flames […]` | pictures where the broker's CPU time goes under the benchmark's loads, and counts its system calls |
 #![forbid(unsafe_code)]
 #![expect(
     clippy::print_stdout,
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         ["bench", "system", options @ ..] => bench::system(options),
         ["bench", "guard", options @ ..] => guard::run(options),
         ["bench", "sql", options @ ..] => bench::sql(options),
+        ["bench", "flames", options @ ..] => bench::flames::run(options),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {
@@ -53,4 +55,4 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "usage: cargo xtask <codegen [--check] | tidy | test [--long] [--only STEP]... | suites [--only SUITE]... [--test NAME]... | bench <guard [--record] | system | sql> [OPTION]...>";
+const USAGE: &str = "usage: cargo xtask <codegen [--check] | tidy | test [--long] [--only STEP]... | suites [--only SUITE]... [--test NAME]... | bench <guard [--record] | system | sql | flames> [OPTION]...>";

@@ -110,6 +110,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("mvn", "maven"),
     ("psql", "postgresql-client"),
     ("taskset", "util-linux"),
+    ("perf", "linux-perf"),
 ];
 const PYTHON_PACKAGES: &[&str] = &[
     "kafka-python==3.0.12",

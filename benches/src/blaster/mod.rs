@@ -56,9 +56,12 @@ struct Produce {
     /// Requests under way on a connection.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     in_flight: u32,
-    /// Connections, each with a partition of its own.
+    /// Connections.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=1_000))]
     connections: i32,
+    /// Partitions, to each of which the connections send in turn; by default each connection has one of its own.
+    #[arg(long, value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    partitions: Option<i32>,
     /// -1 for acknowledgements when durable, 1 for the leader's.
     #[arg(long, default_value_t = -1, allow_hyphen_values = true, value_parser = clap::value_parser!(i16).range(-1..=1))]
     acks: i16,

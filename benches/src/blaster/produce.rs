@@ -19,11 +19,14 @@ pub(super) fn run(arguments: &Produce) -> io::Result<Outcome> {
     };
     let topic = &arguments.target.topic;
     let mut connection = Connection::open(arguments.target.broker)?;
-    connection.create_topic(topic, arguments.connections, &[])?;
+    let partitions = arguments.partitions.unwrap_or(arguments.connections);
+    connection.create_topic(topic, partitions, &[])?;
     let batch = batch::build(size(arguments.record_bytes), size(arguments.batch_bytes), clock::unix_millis());
     let mut lanes = Vec::new();
-    for partition in 0..arguments.connections {
-        let request = client::produce_request(topic, partition, arguments.acks, &batch.bytes);
+    for index in 0..arguments.connections {
+        let turns = Turns { next: index % partitions, step: arguments.connections, partitions };
+        let bytes = client::produce_request(topic, 0, arguments.acks, &batch.bytes);
+        let request = Request { bytes, batch_len: batch.bytes.len(), turns };
         let (stream, responses) = Connection::open(arguments.target.broker)?.split()?;
         let batch_len = u64::try_from(batch.bytes.len()).unwrap_or_default();
         let records = u64::try_from(batch.count).unwrap_or_default();
@@ -59,8 +62,39 @@ struct Limits {
 
 struct Sender {
     stream: TcpStream,
-    request: Vec<u8>,
+    request: Request,
     acknowledged: bool,
+}
+
+/// One request for all partitions: so that many of them cost the client's caches no more than one does.
+struct Request {
+    bytes: Vec<u8>,
+    batch_len: usize,
+    turns: Turns,
+}
+
+impl Request {
+    fn next(&mut self) -> &[u8] {
+        client::redirect(&mut self.bytes, self.batch_len, self.turns.next());
+        &self.bytes
+    }
+}
+
+/// The partitions that one of several connections sends to; each begins with another one.
+#[derive(Debug, Clone, Copy)]
+struct Turns {
+    next: i32,
+    /// How many connections there are.
+    step: i32,
+    partitions: i32,
+}
+
+impl Turns {
+    fn next(&mut self) -> i32 {
+        let now = self.next;
+        self.next = (now + self.step) % self.partitions;
+        now
+    }
 }
 
 /// The receiving half of a connection whose requests are all alike.
@@ -94,12 +128,12 @@ fn lane(
     if !sender.acknowledged {
         return unacknowledged(sender, &receiver, start, limits);
     }
-    let Sender { stream, request, .. } = sender;
+    let Sender { stream, mut request, .. } = sender;
     in_two(stream, receiver, in_flight, start, limits.warm_up, |stream, flight| {
         let mut sent = 0;
         while limits.batches.map_or_else(|| start.elapsed() < limits.duration, |batches| sent < batches) {
             flight.begin(clock::now)?;
-            stream.write_all(&request)?;
+            stream.write_all(request.next())?;
             sent += 1;
         }
         Ok(())
@@ -169,7 +203,7 @@ fn unacknowledged(
     let mut seen = Seen::new(start);
     let mut sent = 0;
     while limits.batches.map_or_else(|| start.elapsed() < limits.duration, |batches| sent < batches) {
-        sender.stream.write_all(&sender.request)?;
+        sender.stream.write_all(sender.request.next())?;
         seen.last = clock::now();
         seen.counts.request(receiver.records, receiver.batch_len, seen.last >= start + limits.warm_up);
         sent += 1;
@@ -183,4 +217,27 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, io::Result<T>>) -> io::Result<T>
 
 fn size(value: u32) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(connections: i32, partitions: i32, expect: &[&[i32]]) {
+        for (index, expect) in (0..connections).zip(expect) {
+            let mut turns = Turns { next: index % partitions, step: connections, partitions };
+            let seen: Vec<_> = expect.iter().map(|_| turns.next()).collect();
+            assert_eq!(seen, *expect, "connection {index}");
+        }
+    }
+
+    #[test]
+    fn connections_take_turns_over_all_partitions_or_keep_to_one_each() {
+        check(1, 3, &[&[0, 1, 2, 0]]);
+        check(2, 5, &[&[0, 2, 4, 1, 3, 0], &[1, 3, 0, 2, 4, 1]]);
+        check(2, 4, &[&[0, 2, 0], &[1, 3, 1]]);
+        check(3, 3, &[&[0, 0], &[1, 1], &[2, 2]]);
+        check(3, 2, &[&[0, 1], &[1, 0], &[0, 1]]);
+    }
 }

@@ -103,18 +103,24 @@ const FETCHES: &[Figure] = &[
 ];
 
 const PARTITIONS: &[Figure] = &[
-    ("W5 synced, CPU a record with 1,000 partitions to that with 1", "", Asked::AtMost(1.1), |round| {
-        cases(round, Case::W5x1000, cpu_us_per_record)
+    ("W5 raw synced, CPU a record with 1,000 partitions to that with 1", "", Asked::AtMost(1.1), |round| {
+        cases(round, Case::W5Rawx1000, cpu_us_per_record)
     }),
-    ("W5 synced, CPU a record with 16,000 partitions to that with 1", "", Asked::AtMost(1.1), |round| {
-        cases(round, Case::W5x16000, cpu_us_per_record)
+    ("W5 raw synced, CPU a record with 16,000 partitions to that with 1", "", Asked::AtMost(1.1), |round| {
+        cases(round, Case::W5Rawx16000, cpu_us_per_record)
     }),
-    ("W5 synced, syncs a second with 1,000 partitions to those with 1", "", Asked::AtMost(1.1), |round| {
-        cases(round, Case::W5x1000, syncs_per_s)
-    }),
-    ("W5 synced, syncs a second with 16,000 partitions to those with 1", "", Asked::AtMost(1.1), |round| {
-        cases(round, Case::W5x16000, syncs_per_s)
-    }),
+    (
+        "W5 raw synced, syncs a second with 1,000 partitions to those with 1",
+        "",
+        Asked::AtMost(1.1),
+        |round| cases(round, Case::W5Rawx1000, syncs_per_s),
+    ),
+    (
+        "W5 raw synced, syncs a second with 16,000 partitions to those with 1",
+        "",
+        Asked::AtMost(1.1),
+        |round| cases(round, Case::W5Rawx16000, syncs_per_s),
+    ),
     ("start on 1,000 topics", "ms", Asked::AtMost(2_000.0), |round| {
         let numbers = &round.measured.get(&(Case::W13, Side::Sync))?.numbers;
         Some(numbers.iter().find(|number| number.name == "start on 1,000 topics")?.value)
@@ -129,10 +135,10 @@ fn rows(round: &Round, case: Case, side: Side, other: Side, figure: fn(&Row) -> 
     Some(figure(round.row(case, "", side)?) / figure(round.row(case, "", other)?))
 }
 
-/// A case of many partitions to the one with a single partition.
+/// A case of many partitions to the one with a single partition: of the blaster, because what librdkafka sends depends on them.
 fn cases(round: &Round, case: Case, figure: fn(&Row) -> f64) -> Option<f64> {
     let of = |case| Some(figure(round.row(case, "", Side::Sync)?));
-    Some(of(case)? / of(Case::W5x1)?)
+    Some(of(case)? / of(Case::W5Rawx1)?)
 }
 
 #[cfg(test)]

@@ -19,6 +19,9 @@ pub(super) enum Case {
     W5x10,
     W5x1000,
     W5x16000,
+    W5Rawx1,
+    W5Rawx1000,
+    W5Rawx16000,
     W6None,
     W6Leader,
     W7,
@@ -45,7 +48,7 @@ pub(super) enum Client {
 
 impl Case {
     /// In the order in which they run: what others take their rate from comes first.
-    pub(super) const ALL: [Self; 23] = [
+    pub(super) const ALL: [Self; 26] = [
         Self::W1,
         Self::W1Raw,
         Self::W2,
@@ -62,6 +65,9 @@ impl Case {
         Self::W5x10,
         Self::W5x1000,
         Self::W5x16000,
+        Self::W5Rawx1,
+        Self::W5Rawx1000,
+        Self::W5Rawx16000,
         Self::W6None,
         Self::W6Leader,
         Self::W1Java,
@@ -92,6 +98,9 @@ impl Case {
             Self::W5x10 => "W5-10",
             Self::W5x1000 => "W5-1000",
             Self::W5x16000 => "W5-16000",
+            Self::W5Rawx1 => "W5-raw-1",
+            Self::W5Rawx1000 => "W5-raw-1000",
+            Self::W5Rawx16000 => "W5-raw-16000",
             Self::W6None => "W6-none",
             Self::W6Leader => "W6-leader",
             Self::W7 => "W7",
@@ -121,6 +130,9 @@ impl Case {
             Self::W5x10 => "W5: 16 producers, 10 partitions",
             Self::W5x1000 => "W5: 16 producers, 1,000 partitions",
             Self::W5x16000 => "W5: 16 producers, 16,000 partitions",
+            Self::W5Rawx1 => "W5 raw: batches of 16 KiB to 1 partition",
+            Self::W5Rawx1000 => "W5 raw: to 1,000 partitions in turn",
+            Self::W5Rawx16000 => "W5 raw: to 16,000 partitions in turn",
             Self::W6None => "W6: W1 with acks=0",
             Self::W6Leader => "W6: W1 with acks=1",
             Self::W7 => "W7: end to end at 1,000/s",
@@ -137,7 +149,14 @@ impl Case {
 
     pub(super) const fn client(self) -> Client {
         match self {
-            Self::W1Raw | Self::W2Raw | Self::W7Ack | Self::FetchRaw | Self::W13 => Client::Raw,
+            Self::W5Rawx1
+            | Self::W5Rawx1000
+            | Self::W5Rawx16000
+            | Self::W7Ack
+            | Self::W1Raw
+            | Self::W2Raw
+            | Self::FetchRaw
+            | Self::W13 => Client::Raw,
             Self::W1Java | Self::W2Java => Client::Java,
             _ => Client::Librdkafka,
         }
@@ -146,8 +165,8 @@ impl Case {
     pub(super) const fn partitions(self) -> i32 {
         match self {
             Self::W5x10 => 10,
-            Self::W5x1000 => 1_000,
-            Self::W5x16000 => 16_000,
+            Self::W5x1000 | Self::W5Rawx1000 => 1_000,
+            Self::W5x16000 | Self::W5Rawx16000 => 16_000,
             _ => 1,
         }
     }
@@ -156,6 +175,8 @@ impl Case {
     pub(super) const fn retention(self) -> u64 {
         match self {
             Self::W9 | Self::W13 => 16 * GIB,
+            // Nothing is deleted, because with few partitions it would be and with many it would not.
+            Self::W5Rawx1 | Self::W5Rawx1000 | Self::W5Rawx16000 => LOG_LEN_MAX,
             _ => 4 * GIB,
         }
     }
@@ -189,15 +210,21 @@ impl Case {
 
     /// The cases that a word of `--only` names: one, or all of its family.
     pub(super) fn named(word: &str) -> Vec<Self> {
-        let family =
-            |case: &Self| case.name().split('-').next().unwrap_or_default().eq_ignore_ascii_case(word);
-        Self::ALL.into_iter().filter(|case| case.name().eq_ignore_ascii_case(word) || family(case)).collect()
+        let is_named = |case: &Self| {
+            let (start, rest) = case.name().split_at_checked(word.len()).unwrap_or_default();
+            start.eq_ignore_ascii_case(word) && (rest.is_empty() || rest.starts_with('-'))
+        };
+        Self::ALL.into_iter().filter(is_named).collect()
     }
 
     /// Why a case is not done to a side.
     pub(super) const fn makes_no_sense(self, side: Side) -> Option<&'static str> {
         match (self, side) {
-            (Self::W5x16000, Side::Null) => Some("it has no more than 10,000 partitions"),
+            (Self::W5x16000 | Self::W5Rawx16000, Side::Null) => Some("it has no more than 10,000 partitions"),
+            (
+                Self::W5Rawx1 | Self::W5Rawx1000 | Self::W5Rawx16000,
+                Side::Kafka | Side::KafkaFlush | Side::Tansu,
+            ) => Some("what the product pays for partitions is asked there; W5 has its rivals"),
             (Self::W5x16000, Side::Kafka | Side::KafkaFlush) => {
                 Some("it creates no more than 10,000 partitions at a time")
             }
@@ -241,7 +268,12 @@ mod tests {
         assert_eq!(Case::named("w1"), [Case::W1, Case::W1Raw, Case::W1Java]);
         assert_eq!(Case::named("W1-raw"), [Case::W1Raw]);
         assert_eq!(Case::named("fetch").len(), 2);
-        assert!(Case::named("W").is_empty());
+        assert_eq!(Case::named("w5").len(), 7);
+        assert_eq!(Case::named("w5-raw"), [Case::W5Rawx1, Case::W5Rawx1000, Case::W5Rawx16000]);
+        assert_eq!(Case::named("W5-1"), [Case::W5x1]);
+        for none in ["W", "", "-", "W1-", "W1-rawer", "W5-10000"] {
+            assert!(Case::named(none).is_empty(), "{none}");
+        }
     }
 
     #[test]

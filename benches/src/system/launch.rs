@@ -101,6 +101,7 @@ pub(super) fn command(side: Side, programs: &Programs, place: &Place) -> io::Res
         Side::Floor | Side::FloorOs => {
             let mut command = Command::new(programs.dir.join("floor_broker"));
             command.args(["--listen", &address, "--data-dir"]).arg(&place.data);
+            command.args(["--partitions", &place.partitions.to_string()]);
             if side == Side::FloorOs {
                 command.arg("--no-sync");
             }

@@ -91,6 +91,9 @@ impl Load<'_> {
         if mode != "drain" {
             command.args(["--warm-up", &self.warm_up.to_string()]);
         }
+        if mode == "produce" {
+            command.args(["--partitions", &self.partitions.to_string()]);
+        }
         parse(process::run(command, self.limit())?)
     }
 

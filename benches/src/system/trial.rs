@@ -30,7 +30,8 @@ pub(super) fn run(plan: &Plan, case: Case, side: Side, rate: Option<f64>) -> io:
         Case::W6None => produce(&mut stage, &["--batch-bytes", "1000000", "--acks", "0"])?,
         Case::W6Leader => produce(&mut stage, &["--batch-bytes", "1000000", "--acks", "1"])?,
         Case::W1Raw => raw(&mut stage, "produce", &["--in-flight", "5"])?,
-        Case::W2Raw => raw(&mut stage, "produce", &["--batch-bytes", "16384", "--in-flight", "64"])?,
+        Case::W2Raw => raw(&mut stage, "produce", &SMALL_BATCHES)?,
+        Case::W5Rawx1 | Case::W5Rawx1000 | Case::W5Rawx16000 => raw_to_partitions(&mut stage)?,
         Case::W7Ack => raw(&mut stage, "latency", &["--rate", "1000"])?,
         Case::W7 => end_to_end(&mut stage, 1_000.0, "1")?,
         Case::W7Half => end_to_end(&mut stage, known()? / 2.0, "1")?,
@@ -47,6 +48,7 @@ pub(super) fn run(plan: &Plan, case: Case, side: Side, rate: Option<f64>) -> io:
 }
 
 const MB: [&str; 2] = ["--batch-bytes", "1000000"];
+const SMALL_BATCHES: [&str; 4] = ["--batch-bytes", "16384", "--in-flight", "64"];
 const TOPIC: &str = "load";
 
 fn produce(stage: &mut Stage<'_>, options: &[&str]) -> io::Result<()> {
@@ -62,6 +64,17 @@ fn raw(stage: &mut Stage<'_>, mode: &str, options: &[&str]) -> io::Result<()> {
     let load = stage.load(TOPIC, 1);
     let records = stage.measure("", || load.raw(mode, options))?;
     stage.verify(TOPIC, Some(records))
+}
+
+/// As many batches as the most partitions are have gone before: otherwise it would be the first batch of each that is measured.
+fn raw_to_partitions(stage: &mut Stage<'_>) -> io::Result<()> {
+    let partitions = stage.case.partitions();
+    stage.create_topic(TOPIC, partitions)?;
+    let load = stage.load(TOPIC, partitions);
+    let before = Load { seconds: load.seconds.max(FILL_SECONDS), ..load }
+        .raw("produce", &[&SMALL_BATCHES[..], &["--batches", "16000"]].concat())?;
+    let records = stage.measure("", || load.raw("produce", &SMALL_BATCHES))?;
+    stage.verify(TOPIC, Some(before.outcome.records_total + records))
 }
 
 fn end_to_end(stage: &mut Stage<'_>, rate: f64, consumers: &str) -> io::Result<()> {

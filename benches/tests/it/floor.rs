@@ -41,6 +41,22 @@ fn what_was_acknowledged_on_many_connections_is_fetched_in_order_from_each_parti
 }
 
 #[test]
+fn one_connection_sends_to_all_partitions_in_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let address = floor(&dir);
+    let options = ["--batches", "31", "--partitions", "3", "--batch-bytes", "16384", "--in-flight", "4"];
+    let seen = blast(address, "produce", &options).unwrap();
+    assert_eq!(sum(&seen, "requests"), 31);
+    let of_the_first = u64::try_from(offset(address, -1)).unwrap();
+    assert_eq!(of_the_first, sum(&seen, "records") / 31 * 11);
+    for partition in ["1", "2"] {
+        let seen = blast(address, "drain", &["--seconds", "0.01", "--partition", partition]).unwrap();
+        assert!(sum(&seen, "records") > 0, "{seen}");
+    }
+    assert!(blast(address, "produce", &["--batches", "4", "--partitions", "4"]).is_err(), "it has three");
+}
+
+#[test]
 fn a_log_that_has_gone_around_still_has_its_newest_offsets_in_a_row() {
     let dir = tempfile::tempdir().unwrap();
     let address = floor(&dir);

@@ -1,5 +1,7 @@
-//! `cargo xtask bench`: builds the programs of a benchmark in the release profile and runs its driver.
+//! `cargo xtask bench`: builds the programs of a benchmark in the release profile and runs its driver, or pictures where the
+//! broker's time goes.
 
+pub(crate) mod flames;
 mod rivals;
 
 use std::{path::PathBuf, process::Command};

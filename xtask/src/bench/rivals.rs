@@ -32,7 +32,11 @@ pub(crate) fn load(workspace: &Workspace) -> Result<PathBuf, String> {
     let home = workspace.target.join("bench/librdkafka");
     let mut cargo =
         shell::cargo(&workspace.root.join("benches/librdkafka"), &["build", "--release", "--locked"]);
-    shell::run(cargo.env("CARGO_TARGET_DIR", &home))?;
+    shell::run(cargo.env("CARGO_TARGET_DIR", &home)).map_err(|error| {
+        format!(
+            "{error}\nthe load program `benches/librdkafka` is not built; `bench system --without-rivals` does without it"
+        )
+    })?;
     Ok(home.join("release/librdkafka_load"))
 }
 
