@@ -328,11 +328,9 @@ async fn shutdown_answers_those_who_wait_for_a_group() {
 async fn a_waiting_sync_is_answered_at_shutdown() {
     let broker = TestBroker::start_with(hasty).await;
     let (_first, mut second) = pair(&broker, "unsynced", 5).await;
-    let waiting = second.send_sync(&[]).await;
     let before = broker.broker.stats().requests;
-    let mut observer = broker.client().await;
-    let _ = state(&mut observer, "unsynced").await;
-    broker.until("all have arrived", |stats| stats.requests > before).await;
+    let waiting = second.send_sync(&[]).await;
+    broker.until("the sync has arrived", |stats| stats.requests > before).await;
     let stopping = tokio::spawn(broker.stop());
     let synced = second.receive_sync(waiting).await;
     assert_eq!(synced.error_code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
