@@ -122,6 +122,12 @@ const LIBRARIES: &[Library] = &[
         tests_know: &[],
         never: ENGINES,
     },
+    Library {
+        name: "kolumn-notify",
+        knows: &[],
+        tests_know: &[],
+        never: &["tokio", "arrow*", "datafusion*"],
+    },
 ];
 /// What computes on columns and what serves answers. Columns themselves (arrow-array, -buffer, -data, -schema) are none of it.
 const ENGINES: &[&str] = &[
