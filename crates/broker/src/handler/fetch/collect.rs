@@ -1,12 +1,13 @@
 //! Chooses the batches of an answer, under the limits of the request and of its partitions.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kolumn_kafka_wire::ErrorCode;
 use kolumn_topic_store::{
     Offset, PartitionIndex, PartitionOffsets, Read, ReadError, ReadOutcome, ReadRequest, Slice, Store,
     TopicId,
 };
+use tokio::time::Instant;
 
 use super::plan::Plan;
 use crate::bridge::errors;
