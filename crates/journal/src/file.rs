@@ -91,8 +91,9 @@ impl LogFile {
             return Err(ReadError::new(ReadErrorKind::OutOfRange, message));
         }
         let start = round_down(position);
-        let mut memory = self.memory.take(in_memory(round_up(end - start)));
-        let read = self.handle.read_at(start - self.base, &mut memory);
+        let wanted = in_memory(round_up(end - start));
+        let mut memory = self.memory.take(wanted);
+        let read = self.handle.read_at(start - self.base, memory.get_mut(..wanted).unwrap_or_default());
         let blocks = self.memory.freeze(memory);
         let filled = read.map_err(|error| ReadError::io(position, error))?;
         let from = in_memory(position - start);

@@ -24,7 +24,7 @@ pub(crate) struct Ahead {
     arrived: Condvar,
 }
 
-/// INVARIANT: `order` holds the keys of `stretches`, the oldest first; `len` is the sum of their lengths and at most
+/// INVARIANT: `order` holds the keys of `stretches`, the oldest first; `len` is the sum of their costs and at most
 /// [`LEN_MAX`].
 #[derive(Debug, Default)]
 struct Stock {
@@ -56,9 +56,12 @@ pub struct ReadAhead {
 impl ReadAhead {
     /// Reads what was claimed. Blocks. What the disk refuses, who asks for it is told.
     pub fn run(mut self) {
+        let ahead = &self.core.ahead;
         while let Some((pin, range)) = self.stretches.pop_front() {
-            let read = pin.read(Position::new(range.start), len_of(&range));
-            self.core.ahead.arrive(&range, read.ok());
+            // The one before may have reached over it.
+            let is_there = ahead.stock.lock().has(range.start, len_of(&range));
+            let read = if is_there { None } else { read_widely(&pin, range.start, len_of(&range)).ok() };
+            ahead.arrive(&range, read);
         }
     }
 }
@@ -81,30 +84,21 @@ impl Ahead {
     pub(crate) fn read(&self, pin: &FilePin, position: u64, len: usize) -> Result<Bytes, ReadError> {
         {
             let mut stock = self.stock.lock();
-            loop {
-                if let Some(bytes) = stock.take(position, len) {
-                    return Ok(bytes);
-                }
-                // A claim may wait for a thread that those have who wait for it.
-                if !stock.is_claimed(&range_of(position, len))
-                    || self.arrived.wait_for(&mut stock, PATIENCE).timed_out()
-                {
-                    break;
-                }
+            // A claim may wait for a thread that those have who wait for it, hence the patience.
+            let range = range_of(position, len);
+            let is_under_way = |stock: &mut Stock| !stock.has(position, len) && stock.is_claimed(&range);
+            self.arrived.wait_while_for(&mut stock, is_under_way, PATIENCE);
+            if let Some(bytes) = stock.take(position, len) {
+                return Ok(bytes);
             }
         }
         if len > SMALL_LEN_MAX {
             return pin.read(Position::new(position), len);
         }
-        // Near the end of what is committed a long stretch is refused.
-        for stretch_len in STRETCH_LENS.into_iter().filter(|stretch_len| *stretch_len > len) {
-            if let Ok(stretch) = pin.read(Position::new(position), stretch_len) {
-                let bytes = stretch.slice(..len);
-                self.stock.lock().put(position, stretch, true);
-                return Ok(bytes);
-            }
-        }
-        pin.read(Position::new(position), len)
+        let stretch = read_widely(pin, position, len)?;
+        let bytes = stretch.slice(..len);
+        self.stock.lock().put(position, stretch, true);
+        Ok(bytes)
     }
 
     /// Keeps a batch that somebody came by who read its file for another reason.
@@ -133,7 +127,8 @@ impl Ahead {
             }
         }
         let len = stretches.iter().map(|(_, range)| len_of(range)).sum::<usize>();
-        if len == 0 || !stock.has_room(len, stretches.len()) {
+        let can_be = (1..=LEN_MAX).contains(&len) && stretches.len() <= CLAIMS_MAX;
+        if !can_be || !stock.has_room(len, stretches.len()) {
             return None;
         }
         stock.claims.extend(stretches.iter().map(|(_, range)| range.clone()));
@@ -183,7 +178,7 @@ impl Stock {
     /// Whether a claim would leave what others have not come to yet. Who never comes loses its stretches in the end.
     fn has_room(&mut self, len: usize, count: usize) -> bool {
         let unused = self.stretches.values().filter(|stretch| !stretch.is_used);
-        let held = unused.map(|stretch| stretch.bytes.len()).sum::<usize>();
+        let held = unused.map(Stretch::cost).sum::<usize>();
         let under_way = self.claims.iter().map(len_of).sum::<usize>();
         if held + under_way + len <= LEN_MAX && self.claims.len() + count <= CLAIMS_MAX {
             return true;
@@ -200,20 +195,42 @@ impl Stock {
         false
     }
 
+    /// Takes a stretch in, and lets others go for it: first those that nobody needs any more.
     fn put(&mut self, start: u64, bytes: Bytes, is_used: bool) {
-        self.len += bytes.len();
-        if let Some(replaced) = self.stretches.insert(start, Stretch { bytes, is_used }) {
-            self.len -= replaced.bytes.len();
-        } else {
-            self.order.push_back(start);
+        if self.has(start, bytes.len()) {
+            return;
+        }
+        let stretch = Stretch { bytes, is_used };
+        self.len += stretch.cost();
+        match self.stretches.insert(start, stretch) {
+            Some(shorter) => self.len -= shorter.cost(),
+            None => self.order.push_back(start),
         }
         while self.len > LEN_MAX {
-            let Some(stretch) = self.order.pop_front().and_then(|start| self.stretches.remove(&start)) else {
+            let used = |start: &u64| self.stretches.get(start).is_none_or(|stretch| stretch.is_used);
+            let leaving = self.order.iter().position(used).unwrap_or(0);
+            let Some(stretch) = self.order.remove(leaving).and_then(|start| self.stretches.remove(&start))
+            else {
                 break;
             };
-            self.len -= stretch.bytes.len();
+            self.len -= stretch.cost();
         }
     }
+}
+
+impl Stretch {
+    /// What it counts: a short one at least a block, so that there cannot be many.
+    fn cost(&self) -> usize {
+        self.bytes.len().max(COST_MIN)
+    }
+}
+
+/// Committed bytes and, if they are few, what follows them: who asks for little asks for the next soon.
+fn read_widely(pin: &FilePin, position: u64, len: usize) -> Result<Bytes, ReadError> {
+    // Near the end of what is committed a long stretch is refused.
+    let wider = STRETCH_LENS.into_iter().filter(|stretch_len| *stretch_len > len);
+    let wide = wider.map(|len| pin.read(Position::new(position), len)).find_map(Result::ok);
+    wide.map_or_else(|| pin.read(Position::new(position), len), Ok)
 }
 
 /// Whether a batch lies so near behind a stretch that both are read at once.
@@ -234,6 +251,9 @@ const STRETCH_LENS: [usize; 2] = [256 << 10, 32 << 10];
 const SMALL_LEN_MAX: usize = 64 << 10;
 /// Bytes in all.
 const LEN_MAX: usize = 8 << 20;
+const COST_MIN: usize = 4 << 10;
+/// Bytes of one answer that a scan keeps: all of them would push out what is sent first.
+pub(crate) const KEPT_LEN_MAX: usize = LEN_MAX / 2;
 /// Bytes that one read of the disk joins, and those that are read in vain between two batches.
 const CLAIM_LEN_MAX: u64 = 1 << 20;
 const GAP_MAX: u64 = 16 << 10;

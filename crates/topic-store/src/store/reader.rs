@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kolumn_journal::{FilePin, Position};
 
-use crate::ahead::{Ahead, ReadAhead};
+use crate::ahead::{Ahead, KEPT_LEN_MAX, ReadAhead};
 use crate::core::decode;
 use crate::entry::{BATCH_AT, Entry};
 use crate::error::{ReadError, ReadErrorKind};
@@ -77,6 +77,7 @@ impl Store {
         let mut answer = Answer::new(request);
         let mut spans = plan.spans.into_iter().peekable();
         let mut scanned = 0_u64;
+        let mut kept = request.max_len.min(KEPT_LEN_MAX);
         'spans: while let Some((mut span, pin)) = spans.next() {
             // Where many partitions share the log, a full answer of one could take a scan of all of it.
             if span.is_thinned() && scanned >= SCAN_LEN_MAX && !answer.slices.is_empty() {
@@ -94,7 +95,7 @@ impl Store {
             if span.is_thinned() {
                 scanned = scanned.saturating_add(span.end.saturating_sub(span.position));
             }
-            for found in self.batches_for(request, &span, pin)? {
+            for found in self.batches_for(request, &span, pin, &mut kept)? {
                 if found.last >= request.offset.value() && !answer.take(self, &found) {
                     break 'spans;
                 }
@@ -104,12 +105,17 @@ impl Store {
     }
 
     /// The batches of a span, in order; those that a thinned one has for the request stay in memory, since their bytes
-    /// are going to be asked for next.
-    fn batches_for(&self, request: &ReadRequest, span: &Span, pin: FilePin) -> Result<Vec<Found>, ReadError> {
-        let mut left = request.max_len;
+    /// are going to be asked for next; `left` is how many more may.
+    fn batches_for(
+        &self,
+        request: &ReadRequest,
+        span: &Span,
+        pin: FilePin,
+        left: &mut usize,
+    ) -> Result<Vec<Found>, ReadError> {
         self.look_through(request.topic, request.partition, span, pin, |found, bytes| {
-            if found.last >= request.offset.value() && left >= found.len {
-                left -= found.len;
+            if found.last >= request.offset.value() && *left >= found.len {
+                *left -= found.len;
                 self.inner.core.ahead.keep(found.position, bytes);
             }
         })

@@ -121,3 +121,86 @@ fn what_is_read_ahead_is_bounded_and_who_does_not_come_for_it_loses_it() {
     let tries = (0..1000).position(|_| stepped.store.read_ahead(at(10)).is_some());
     assert!(tries.is_some_and(|tries| tries > 1), "the second never comes: {tries:?}");
 }
+
+const LONG: usize = 900_000;
+
+/// Batches that nearly fill a megabyte, and all have left memory.
+fn long_batches(count: u8) -> (Stepped, TopicId) {
+    let settings = Settings {
+        tail_len_max: 0,
+        batch_len_max: 12 << 20,
+        file_len: 32 << 20,
+        queue_len_max: 32 << 20,
+        size_limit: Some(512 << 20),
+        ..small_settings()
+    };
+    let mut stepped = Stepped::open(settings);
+    let (_, topic) = stepped.topic("t", &[("max.message.bytes", "12000000")]);
+    for n in 0..count {
+        stepped.append(topic.id, &large(n, LONG));
+    }
+    stepped.disk.forget_calls();
+    (stepped, topic.id)
+}
+
+fn long_at(topic: TopicId, offset: i64) -> ReadRequest {
+    request(topic, P0, offset, LONG + 200)
+}
+
+#[test]
+fn who_asks_for_one_small_batch_at_a_time_costs_one_read_for_many() {
+    let (stepped, topic, sent) = cold(250, 100);
+    for (sent, offset) in sent.iter().zip(0..) {
+        let read = stepped.store.read(request(topic, P0, offset, 1)).expect("in range");
+        assert_stored(&read.slices[0].read(0..read.len).expect("readable"), sent, offset);
+        if let Some(ahead) = stepped.store.read_ahead(request(topic, P0, offset + 1, 2)) {
+            ahead.run();
+        }
+    }
+    assert!(reads(&stepped) <= 40, "{}", reads(&stepped));
+}
+
+#[test]
+fn what_a_slow_reader_has_not_come_to_stays_while_a_fast_one_goes_on() {
+    let (stepped, topic) = long_batches(25);
+    stepped.store.read_ahead(long_at(topic, 0)).expect("room").run();
+    let slow = stepped.store.read(long_at(topic, 0)).expect("in range");
+    for offset in 1..25 {
+        stepped.store.read_ahead(long_at(topic, offset)).expect("room").run();
+        let fast = stepped.store.read(long_at(topic, offset)).expect("in range");
+        assert!(fast.slices[0].try_bytes().is_some());
+    }
+    assert!(slow.slices[0].try_bytes().is_some());
+}
+
+#[test]
+fn a_claim_for_which_there_is_never_room_takes_nothing_from_others() {
+    let (mut stepped, topic) = long_batches(8);
+    stepped.append(topic, &large(9, 10_000_000));
+    stepped.append(topic, &large(10, LONG));
+    for offset in 0..8 {
+        stepped.store.read_ahead(long_at(topic, offset)).expect("room").run();
+    }
+    for _ in 0..100 {
+        assert!(stepped.store.read_ahead(long_at(topic, 8)).is_none(), "10 MB in 8 MiB");
+    }
+    for offset in 0..8 {
+        let read = stepped.store.read(long_at(topic, offset)).expect("in range");
+        assert!(read.slices[0].try_bytes().is_some());
+    }
+}
+
+#[test]
+fn what_a_scan_keeps_of_a_long_answer_begins_with_what_is_sent_first() {
+    let settings =
+        Settings { index_len_max: 0, tail_len_max: 0, size_limit: Some(256 << 20), ..small_settings() };
+    let mut stepped = Stepped::open(settings);
+    let (_, topic) = stepped.topic("t", &[]);
+    for n in 0..500_u16 {
+        stepped.append(topic.id, &large(u8::try_from(n % 251).expect("less"), 30_000));
+    }
+    let read = stepped.store.read(request(topic.id, P0, 0, 12 << 20)).expect("in range");
+    assert!(read.slices[0].try_bytes().is_some());
+    let known = read.slices.iter().filter(|slice| slice.try_bytes().is_some()).count();
+    assert!((2..=read.slices.len()).contains(&known), "{known} of {}", read.slices.len());
+}
