@@ -41,7 +41,7 @@ pub(crate) struct Writer {
 const IDLE: Duration = Duration::from_millis(100);
 /// The longest group that is written through the page cache where nothing is synced: around it a short write takes longer
 /// than all else that an entry needs, a long one costs less of the processor.
-const CACHED_LEN_MAX: usize = 32 << 10;
+const CACHED_LEN_MAX: usize = 8 << 10;
 /// How long after the disk refused a file the next is tried.
 const GROWTH_RETRY: Duration = Duration::from_secs(1);
 
