@@ -87,11 +87,11 @@ impl Shared {
             return Err(CheckpointError::io(error));
         }
         let mut checkpoints = self.checkpoint.lock();
-        let next_sequence = self
-            .sequence_at(position)
+        let next = self
+            .next_at(position)
             .map_err(CheckpointError::io)?
             .filter(|_| checkpoints.newest.is_none_or(|newest| position >= newest));
-        let Some(next_sequence) = next_sequence else {
+        let Some((next_sequence, owner_epoch)) = next else {
             let message = format!(
                 "position {position} is not the end of a committed group after the newest checkpoint"
             );
@@ -104,7 +104,7 @@ impl Shared {
             position,
             synced: self.synced.load(Ordering::Acquire).max(position),
             next_sequence,
-            owner_epoch: self.owner_epoch,
+            owner_epoch,
             payload_len: payload.len() as u64,
         };
         checkpoint::write(
@@ -121,11 +121,13 @@ impl Shared {
         Ok(())
     }
 
-    /// The sequence of the first entry at or after this group boundary; `None` if it is none.
-    fn sequence_at(&self, position: u64) -> io::Result<Option<u64>> {
+    /// The sequence of the first entry at or after this group boundary, and an owner epoch that no group after it is below:
+    /// the first one may have been written by an earlier opening. `None` if it is no boundary.
+    fn next_at(&self, position: u64) -> io::Result<Option<(u64, u32)>> {
         let durable = *self.durable.lock();
         if position >= durable.position {
-            return Ok((position == durable.position).then_some(durable.next_sequence));
+            let next = (durable.next_sequence, self.owner_epoch);
+            return Ok((position == durable.position).then_some(next));
         }
         let files = self.files.read();
         let here = files.containing(position).map(|file| (file.clone(), position.max(file.first())));
@@ -139,7 +141,7 @@ impl Shared {
                     header.position == at && header.previous == position && header.log_id == self.log_id
                 };
                 if let Some(header) = header.filter(is_next) {
-                    return Ok(Some(header.first_sequence));
+                    return Ok(Some((header.first_sequence, header.owner_epoch)));
                 }
             }
         }

@@ -142,3 +142,21 @@ fn a_pinned_file_is_scanned_to_its_end_after_it_was_freed() {
     assert_eq!(scan(end, Position::new(u64::MAX)), (end, Vec::new()));
     assert_eq!(pin.scan(first.0, end, |_| ControlFlow::Break(())).unwrap(), first.0);
 }
+
+#[test]
+fn a_checkpoint_may_lie_before_groups_that_an_earlier_opening_wrote() {
+    let sim = SimDisk::new(1);
+    let mut log = Stepped::start(&sim, &small());
+    log.append(&[1; 100]);
+    log.step_all();
+    let position = log.journal.durable_position();
+    drop(log);
+    // Each opening writes a group without entries.
+    drop(Stepped::start(&sim, &small()));
+    let log = Stepped::start(&sim, &small());
+    log.journal.write_checkpoint(position, b"one entry").unwrap();
+    drop(log);
+    let opening = open(&sim, &small()).unwrap();
+    assert_eq!(opening.checkpoint().unwrap().0, position);
+    assert_eq!(opening.owner_epoch(), 3);
+}
