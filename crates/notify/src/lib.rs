@@ -70,4 +70,5 @@
 
 pub mod config;
 pub mod event;
+mod fnv;
 pub mod rules;

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use super::json::push_hex;
+use crate::fnv::fnv1a_32;
 
 /// The key of a record in Kafka, and what databases keep an object under: the bucket, a slash, and the object's key as
 /// the client wrote it.
@@ -84,10 +85,6 @@ fn is_plain(byte: u8, slash: Slash) -> bool {
         b'-' | b'_' | b'.' | b'~' => true,
         _ => byte.is_ascii_alphanumeric(),
     }
-}
-
-fn fnv1a_32(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::limits::Limits;
 use super::rule::{Rule, RuleKind};
 use super::targets::KnownTargets;
 use crate::event::EventSet;
+use crate::fnv::fnv1a_64;
 
 /// Whose rules about rules are followed.
 ///
@@ -220,7 +221,7 @@ fn with_ids(rules: Vec<Rule>, places: &[String]) -> Result<Vec<Rule>, RuleError>
 }
 
 fn with_made_id(rule: Rule, taken: &mut HashSet<String>) -> Result<Rule, RuleError> {
-    let made = format!("rule-{:016x}", fnv1a(&rule));
+    let made = format!("rule-{:016x}", digest(&rule));
     let mut id = made.clone();
     let mut nth = 1_u32;
     while !taken.insert(id.clone()) {
@@ -231,11 +232,9 @@ fn with_made_id(rule: Rule, taken: &mut HashSet<String>) -> Result<Rule, RuleErr
 }
 
 /// FNV-1a of what makes the rule.
-fn fnv1a(rule: &Rule) -> u64 {
+fn digest(rule: &Rule) -> u64 {
     let events = rule.events().iter().map(|event| event.as_str());
     let arn = rule.destination().to_string();
     let parts = events.chain([&*arn, rule.filter().prefix(), rule.filter().suffix()]);
-    parts
-        .flat_map(|part| part.bytes().chain([0]))
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    fnv1a_64(parts.flat_map(|part| part.bytes().chain([0])))
 }

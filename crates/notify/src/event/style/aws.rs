@@ -1,6 +1,7 @@
 //! Amazon's event message structure, and its test message.
 
 use super::naming::{REMOVALS, SEQUENCED, in_aws_words};
+use super::{push_sequencer, push_version};
 use crate::event::EventName;
 use crate::event::json::{push, push_escaped, push_number, push_text};
 use crate::event::key::{Slash, push_encoded};
@@ -65,13 +66,9 @@ fn object(event: &Event, name: EventName, out: &mut Vec<u8>) {
             push_text(out, r#","eTag":"#, &facts.e_tag);
         }
     }
-    if !facts.version_id.is_empty() {
-        push_text(out, r#","versionId":"#, &facts.version_id);
-    }
+    push_version(event, out);
     if SEQUENCED.contains(name) {
-        push(out, r#","sequencer":""#);
-        event.sequencer().push_text(out);
-        out.push(b'"');
+        push_sequencer(event, out);
     }
     out.push(b'}');
 }

@@ -11,6 +11,7 @@ use crate::event::json::{push, push_escaped, push_hex};
 use crate::event::key::{Slash, push_encoded};
 use crate::event::record::Event;
 use crate::event::time::Fraction;
+use crate::fnv::fnv1a_64;
 
 /// Appends the event.
 pub(super) fn event(event: &Event, rule_id: &str, out: &mut Vec<u8>) {
@@ -48,9 +49,7 @@ fn digest(event: &Event) -> u64 {
     let parts = [event.name.as_str(), &event.facts.version_id, &event.key].map(str::as_bytes);
     // 0xff is in no UTF-8, so it tells the parts' ends.
     let parts = parts.iter().flat_map(|part| part.iter().chain(&[0xff]));
-    time.iter().chain(parts).fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    fnv1a_64(time.iter().chain(parts).copied())
 }
 
 /// What the records of this style say that they come from; the adapter wants it to be the server's own, not AWS's.

@@ -1,6 +1,7 @@
 //! The records of a storage cluster's event broker, `vast:s3`.
 
 use super::naming::{REMOVALS, SEQUENCED, in_aws_words};
+use super::{push_sequencer, push_version};
 use crate::event::EventName;
 use crate::event::json::{push, push_escaped, push_number, push_text};
 use crate::event::key::{Slash, push_encoded};
@@ -39,13 +40,9 @@ fn object(event: &Event, name: EventName, out: &mut Vec<u8>) {
     push(out, r#""key":""#);
     push_encoded(out, &event.key, Slash::Kept);
     out.push(b'"');
-    if !facts.version_id.is_empty() {
-        push_text(out, r#","versionId":"#, &facts.version_id);
-    }
+    push_version(event, out);
     if SEQUENCED.contains(name) {
-        push(out, r#","sequencer":""#);
-        event.sequencer().push_text(out);
-        out.push(b'"');
+        push_sequencer(event, out);
     }
     if let Some(size) = facts.size.filter(|_| has_content) {
         push(out, r#","size":"#);

@@ -1,5 +1,6 @@
 //! `MinIO`'s records, byte for byte: the order of the fields, what is left out, how keys are encoded.
 
+use super::{push_sequencer, push_version};
 use crate::event::json::{push, push_escaped, push_number, push_text};
 use crate::event::key::{Slash, push_encoded};
 use crate::event::record::Event;
@@ -73,12 +74,9 @@ fn object(event: &Event, key: KeyForm, out: &mut Vec<u8>) {
     if !BARE.contains(event.name) {
         content(event, out);
     }
-    if !event.facts.version_id.is_empty() {
-        push_text(out, r#","versionId":"#, &event.facts.version_id);
-    }
-    push(out, r#","sequencer":""#);
-    event.sequencer().push_text(out);
-    push(out, r#""}"#);
+    push_version(event, out);
+    push_sequencer(event, out);
+    out.push(b'}');
 }
 
 /// Appends what an object has; zeros and empty texts are left out, and so an empty object has no size.

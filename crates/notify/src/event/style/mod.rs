@@ -10,7 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use self::aws::test_event;
-use super::json::push;
+use super::json::{push, push_text};
 use super::record::Event;
 
 /// In which words an event is told.
@@ -161,6 +161,20 @@ impl Event {
 
 /// More than the names, braces and constant values of a record in any style, with times and numbers.
 const FRAME_LEN: usize = 1000;
+
+/// Appends the object's version as a further member, if it has one.
+fn push_version(event: &Event, out: &mut Vec<u8>) {
+    if !event.facts.version_id.is_empty() {
+        push_text(out, r#","versionId":"#, &event.facts.version_id);
+    }
+}
+
+/// Appends the sequencer as a further member.
+fn push_sequencer(event: &Event, out: &mut Vec<u8>) {
+    push(out, r#","sequencer":""#);
+    event.sequencer().push_text(out);
+    out.push(b'"');
+}
 
 #[cfg(test)]
 mod tests {
