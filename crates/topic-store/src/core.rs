@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use kolumn_journal::{CommittedGroup, Consumer, Failure};
+use bytes::Bytes;
+use kolumn_journal::{CommittedGroup, Consumer, Failure, FilePin};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use crate::ahead::Ahead;
 use crate::commit::Waiting;
 use crate::entry::{BATCH_AT, Entry};
-use crate::error::CommitError;
+use crate::error::{CommitError, ReadError, ReadErrorKind};
 use crate::fold::Fold;
 use crate::ids::{PartitionIndex, TopicId};
 use crate::observer::{Event, Observer};
@@ -90,6 +91,14 @@ impl Consumer for Core {
 }
 
 impl Core {
+    /// Stored bytes, from memory or, blocking, from their file.
+    pub(crate) fn bytes(&self, pin: &FilePin, position: u64, len: usize) -> Result<Bytes, ReadError> {
+        if let Some(bytes) = self.tail.read().get(position, len) {
+            return Ok(bytes);
+        }
+        self.ahead.read(pin, position, len).map_err(|error| ReadError::new(ReadErrorKind::Io, error))
+    }
+
     fn fail(&self, cause: &str) {
         self.waiting.fail(&CommitError::new(cause));
         self.observer.event(&Event::Failed { cause });

@@ -113,11 +113,7 @@ impl Slice {
             return Err(ReadError::new(ReadErrorKind::Io, "the range does not lie in the slice"));
         };
         let position = self.position.saturating_add(range.start as u64);
-        if let Some(bytes) = self.core.tail.read().get(position, len) {
-            return Ok(bytes);
-        }
-        let read = self.core.ahead.read(&self.pin, position, len);
-        read.map_err(|error| ReadError::new(ReadErrorKind::Io, error))
+        self.core.bytes(&self.pin, position, len)
     }
 }
 

@@ -200,11 +200,7 @@ impl Store {
 
     /// The bytes of a batch, from memory or, blocking, from the file.
     pub(super) fn bytes_of(&self, found: &Found) -> Result<Bytes, ReadError> {
-        if let Some(bytes) = self.inner.core.tail.read().get(found.position, found.len) {
-            return Ok(bytes);
-        }
-        let read = self.inner.core.ahead.read(&found.pin, found.position, found.len);
-        read.map_err(|error| ReadError::new(ReadErrorKind::Io, error))
+        self.inner.core.bytes(&found.pin, found.position, found.len)
     }
 
     /// The first span at or after `offset` that `wanted` accepts, below offset `end`, with a hold on its file.

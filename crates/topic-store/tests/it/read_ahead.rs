@@ -96,29 +96,19 @@ fn a_claim_that_is_given_up_holds_nobody_up() {
 
 #[test]
 fn what_is_read_ahead_is_bounded_and_who_does_not_come_for_it_loses_it() {
-    const LEN: usize = 900_000;
-    let settings = Settings {
-        tail_len_max: 0,
-        batch_len_max: 1 << 20,
-        file_len: 8 << 20,
-        queue_len_max: 8 << 20,
-        size_limit: Some(256 << 20),
-        ..small_settings()
-    };
-    let mut stepped = Stepped::open(settings);
-    let (_, topic) = stepped.topic("t", &[]);
-    for n in 0..20_u8 {
-        stepped.append(topic.id, &large(n, LEN));
-    }
-    let at = |offset| request(topic.id, P0, offset, LEN + 200);
-    let claimed =
-        (0..20).filter(|offset| stepped.store.read_ahead(at(*offset)).map(ReadAhead::run).is_some());
+    let (stepped, topic) = long_batches(20);
+    let claimed = (0..20)
+        .filter(|offset| stepped.store.read_ahead(long_at(topic, *offset)).map(ReadAhead::run).is_some());
     let claimed = claimed.count();
     assert_eq!(claimed, 9, "8 MiB");
-    let read = stepped.store.read(at(0)).expect("in range");
+    let read = stepped.store.read(long_at(topic, 0)).expect("in range");
     assert!(read.slices[0].try_bytes().is_some(), "the first has not come to its end until now");
-    stepped.store.read_ahead(at(9)).expect("room for what the first does not need any more").run();
-    let tries = (0..1000).position(|_| stepped.store.read_ahead(at(10)).is_some());
+    stepped
+        .store
+        .read_ahead(long_at(topic, 9))
+        .expect("room for what the first does not need any more")
+        .run();
+    let tries = (0..1000).position(|_| stepped.store.read_ahead(long_at(topic, 10)).is_some());
     assert!(tries.is_some_and(|tries| tries > 1), "the second never comes: {tries:?}");
 }
 
