@@ -1,4 +1,4 @@
-//! The broker that a suite runs against: a process on a free port with a folder of its own.
+//! A broker to run something against: a process on a free port with a folder of its own.
 
 use std::{
     fs::File,
@@ -10,7 +10,7 @@ use std::{
 
 /// A running broker; it is killed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Broker {
+pub(crate) struct Broker {
     child: Child,
     address: String,
     settings: &'static str,
@@ -19,7 +19,7 @@ pub(super) struct Broker {
 
 impl Broker {
     /// Starts a broker with these settings below `folder`, and waits until it accepts connections.
-    pub(super) fn start(
+    pub(crate) fn start(
         program: &Path,
         folder: &Path,
         settings: &'static str,
@@ -48,16 +48,21 @@ impl Broker {
         Err(format!("the broker does not listen; see {}", broker.log.display()))
     }
 
-    pub(super) fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    pub(super) fn settings(&self) -> &'static str {
+    pub(crate) fn settings(&self) -> &'static str {
         self.settings
     }
 
+    /// Of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// An error once the process has ended.
-    pub(super) fn still_runs(&mut self) -> Result<(), String> {
+    pub(crate) fn still_runs(&mut self) -> Result<(), String> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
             Ok(Some(status)) => Err(format!("the broker ended: {status}; see {}", self.log.display())),
@@ -66,7 +71,7 @@ impl Broker {
     }
 
     /// Asks the process to stop; it must do so in time with exit code 0.
-    pub(super) fn stop(mut self) -> Result<(), String> {
+    pub(crate) fn stop(mut self) -> Result<(), String> {
         let signal = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         signal.map_err(|error| format!("`kill`: {error}"))?;
         let began = Instant::now();

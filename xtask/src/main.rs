@@ -18,6 +18,7 @@
 )]
 
 mod bench;
+mod broker;
 mod clients;
 mod codegen;
 mod fuzz;

@@ -8,7 +8,6 @@
 //! The checked-in list says of every test whether it passes, and of one that does not what is missing. A test that
 //! does worse than its line says fails the run, and so does one that does better: then the list is out of date.
 
-mod broker;
 mod crates;
 mod home;
 mod kafka_python;
@@ -23,12 +22,11 @@ use std::{
 };
 
 use self::{
-    broker::Broker,
     home::Home,
     list::{List, Verdict},
     outcome::Outcome,
 };
-use crate::{tools, workspace::Workspace};
+use crate::{broker::Broker, tools, workspace::Workspace};
 
 /// Runs the suites; `options` are `--only SUITE` and `--test NAME`, which may be repeated, and `--against HOST:PORT`.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {

@@ -50,7 +50,7 @@ fn measure(
     folder: &Path,
     seconds: f64,
 ) -> Result<(Stacks, Counted), String> {
-    let rig = Rig::start(programs, folder, case.durability)?;
+    let rig = Rig::start(programs, folder, case.settings)?;
     if let Some(batches) = case.fill {
         rig.fill(batches)?;
     }
@@ -137,7 +137,8 @@ impl Asked {
 struct Case {
     name: &'static str,
     title: &'static str,
-    durability: &'static str,
+    /// Of the broker.
+    settings: &'static str,
     /// Batches of 1 MB that are there before.
     fill: Option<&'static str>,
     pictured: Load,
@@ -175,7 +176,7 @@ const CASES: &[Case] = &[
     Case {
         name: "w1",
         title: "W1, synced: 1 KiB, batches of 1 MB",
-        durability: "sync",
+        settings: SYNCED,
         fill: None,
         pictured: librdkafka(&["produce", "--batch-bytes", "1000000"]),
         counted: blaster(&["produce", "--in-flight", "5"]),
@@ -185,7 +186,7 @@ const CASES: &[Case] = &[
     Case {
         name: "w2",
         title: "W2, synced: 1 KiB, batches of 16 KiB",
-        durability: "sync",
+        settings: SYNCED,
         fill: None,
         pictured: librdkafka(&["produce", "--batch-bytes", "16384"]),
         counted: blaster(&["produce", "--batch-bytes", "16384", "--in-flight", "64"]),
@@ -195,7 +196,7 @@ const CASES: &[Case] = &[
     Case {
         name: "w7-os",
         title: "W7, not synced: end to end at 1,000/s",
-        durability: "os",
+        settings: NOT_SYNCED,
         fill: None,
         pictured: librdkafka(&["end-to-end", "--rate", "1000", "--consumers", "1"]),
         counted: librdkafka(&["end-to-end", "--rate", "1000", "--consumers", "1"]),
@@ -205,7 +206,7 @@ const CASES: &[Case] = &[
     Case {
         name: "fetch-memory",
         title: "fetch raw, 24 MB in memory",
-        durability: "sync",
+        settings: SYNCED,
         fill: Some("24"),
         pictured: blaster(&["drain"]),
         counted: blaster(&["drain"]),
@@ -215,7 +216,7 @@ const CASES: &[Case] = &[
     Case {
         name: "fetch-disk",
         title: "fetch raw, 2 GB on the disk",
-        durability: "sync",
+        settings: SYNCED,
         fill: Some("2000"),
         pictured: blaster(&["drain"]),
         counted: blaster(&["drain"]),
@@ -224,6 +225,8 @@ const CASES: &[Case] = &[
     },
 ];
 
+const SYNCED: &str = "[storage]\ndurability = \"sync\"\n";
+const NOT_SYNCED: &str = "[storage]\ndurability = \"os\"\n";
 /// Rows of a table of functions.
 const HEAVIEST: usize = 15;
 

@@ -1,17 +1,15 @@
 //! The programs, the broker under a load, and `perf` beside it.
 
 use std::{
-    fs::File,
-    net::{SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde_json::Value;
 
 use super::calls::{self, Counts};
-use crate::{bench::rivals, shell, tools, workspace::Workspace};
+use crate::{bench::rivals, broker::Broker, shell, tools, workspace::Workspace};
 
 /// What is started.
 #[derive(Debug)]
@@ -81,48 +79,28 @@ pub(super) struct Rig<'p> {
     programs: &'p Programs,
     /// Of the broker and of what `perf` records.
     folder: PathBuf,
-    broker: Child,
-    address: SocketAddr,
+    broker: Broker,
+    /// Dropped after the broker.
+    _log: Log,
 }
 
 impl<'p> Rig<'p> {
-    pub(super) fn start(programs: &'p Programs, folder: &Path, durability: &str) -> Result<Self, String> {
+    pub(super) fn start(
+        programs: &'p Programs,
+        folder: &Path,
+        settings: &'static str,
+    ) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
         if folder.exists() {
             std::fs::remove_dir_all(folder).map_err(failed)?;
         }
         std::fs::create_dir_all(folder).map_err(failed)?;
-        let settings = folder.join("broker.toml");
-        std::fs::write(&settings, format!("[storage]\ndurability = \"{durability}\"\n")).map_err(failed)?;
-        let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = address.map_err(failed)?;
-        let output = File::create(folder.join("broker.log")).map_err(failed)?;
-        let errors = output.try_clone().map_err(failed)?;
-        let mut command = Command::new(&programs.broker);
-        command.arg("--config").arg(&settings).args(["--sql", "none", "--listen", &address.to_string()]);
-        command.arg("--data-dir").arg(folder.join("data"));
-        command.stdin(Stdio::null()).stdout(output).stderr(errors);
-        let broker = command.spawn().map_err(|error| format!("{}: {error}", programs.broker.display()))?;
-        let mut rig = Self { programs, folder: folder.to_owned(), broker, address };
-        rig.wait()?;
+        let log = Log(folder.join("data"));
+        let broker = Broker::start(&programs.broker, folder, settings, None)?;
+        let rig = Self { programs, folder: folder.to_owned(), broker, _log: log };
         // One record makes the topic.
         let _made = rig.run(&["produce", "--batches", "1", "--batch-bytes", "100", "--record-bytes", "1"])?;
         Ok(rig)
-    }
-
-    fn wait(&mut self) -> Result<(), String> {
-        let began = Instant::now();
-        while began.elapsed() < START_MAX {
-            if let Ok(Some(status)) = self.broker.try_wait() {
-                let log = std::fs::read_to_string(self.folder.join("broker.log")).unwrap_or_default();
-                return Err(format!("the broker ended: {status}\n{log}"));
-            }
-            if TcpStream::connect_timeout(&self.address, START_MAX).is_ok() {
-                return Ok(());
-            }
-            std::thread::sleep(PAUSE);
-        }
-        Err("the broker does not listen".to_owned())
     }
 
     /// Sends so many batches of 1 MB.
@@ -141,7 +119,7 @@ impl<'p> Rig<'p> {
             Client::Librdkafka => &self.programs.librdkafka,
         };
         let mut command = Command::new(program);
-        command.args(arguments).args(["--broker", &self.address.to_string(), "--topic", "load"]);
+        command.args(arguments).args(["--broker", self.broker.address(), "--topic", "load"]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         command.spawn().map_err(|error| format!("{}: {error}", program.display()))
     }
@@ -199,12 +177,14 @@ impl<'p> Rig<'p> {
     }
 }
 
-impl Drop for Rig<'_> {
+/// The folder of a broker's log.
+#[derive(Debug)]
+struct Log(PathBuf);
+
+impl Drop for Log {
     fn drop(&mut self) {
-        // A broker that has ended needs no killing; what cannot be removed is removed by the next start.
-        let _ = self.broker.kill();
-        let _ = self.broker.wait();
-        let _ = std::fs::remove_dir_all(self.folder.join("data"));
+        // What cannot be removed is removed by the next start.
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -217,8 +197,6 @@ fn finish(child: Child) -> Result<Outcome, String> {
     }
 }
 
-const START_MAX: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(10);
 /// Before anything is looked at.
 const WARM_UP: Duration = Duration::from_secs(2);
 /// A load goes on for so long after `perf` should have ended, which takes its time to start.
