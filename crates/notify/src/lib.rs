@@ -1,11 +1,13 @@
-//! S3 event notifications: event records, bucket rules, and the configuration of the targets that events are sent to.
+//! S3 event notifications: event records, bucket rules, the configuration of the targets that events are sent to, and the
+//! queues in which they wait.
 //!
 //! A storage server tells of each operation that it has finished. Rules, which S3 clients set for their buckets, say
 //! who is to know of it; targets, which the operator configures, are how they get to know. This crate has what the
 //! three need, in the formats that clients and consumers of `MinIO` and AWS already read and write.
 //!
-//! It is not a storage server and serves no requests; it opens no file and no socket, and reads neither the clock nor
-//! the environment: what it is to know of them comes as arguments.
+//! It is not a storage server and serves no requests. Without features it opens no file and no socket, and reads neither
+//! the clock nor the environment: what it is to know of them comes as arguments. With the feature `queue` it writes files,
+//! through the `Disk` of the crate `kolumn-journal`.
 //!
 //! # The ideas, in reading order
 //!
@@ -18,6 +20,11 @@
 //! - [`rules`] has what clients set for a bucket: which events of which keys go to which target.
 //! - [`config`] has what an operator sets for a target. A target is named by an [`Arn`](config::Arn), which rules refer
 //!   to.
+//! - `queue` has where events wait for a target, durably and in order, and the dead letters.
+//! - `intent` has what a server writes before an operation, so that an event is not lost between it and its queue.
+//! - `target` has the contract of what events are delivered to, and targets.
+//! - `delivery` has the `Notifier`, which puts each event into the queues of those that are to be told, and runs a worker
+//!   for each.
 //!
 //! # Example
 //!
@@ -63,12 +70,31 @@
 //! # }
 //! ```
 //!
+//! # Features
+//!
+//! | feature | what it adds |
+//! | --- | --- |
+//! | `queue` | the modules `queue` and `intent`, on `kolumn-journal`, with waits of `tokio::sync`, which need no runtime |
+//! | `delivery` | the modules `target` and `delivery`, with timers and tasks of tokio |
+//! | `kafka` | the Kafka target |
+//! | `webhook` | the webhook target |
+//! | `test-util` | queues and intents without threads, for simulations that repeat exactly; a target in memory, and the checks of targets |
+//!
 //! # What is absent
 //!
-//! No unsafe code. No clock, no chance, no input or output. No length that an input claims is allocated for.
+//! No unsafe code. No clock and no chance but those of workers; no input or output but that of queues and targets. No
+//! length that an input claims is allocated for. No request waits for a target.
 #![forbid(unsafe_code)]
 
 pub mod config;
+#[cfg(feature = "delivery")]
+pub mod delivery;
 pub mod event;
 mod fnv;
+#[cfg(feature = "queue")]
+pub mod intent;
+#[cfg(feature = "queue")]
+pub mod queue;
 pub mod rules;
+#[cfg(feature = "delivery")]
+pub mod target;

@@ -124,9 +124,9 @@ const LIBRARIES: &[Library] = &[
     },
     Library {
         name: "kolumn-notify",
-        knows: &[],
+        knows: &["kolumn-journal"],
         tests_know: &[],
-        never: &["tokio", "arrow*", "datafusion*"],
+        never: &["arrow*", "datafusion*"],
     },
 ];
 /// What computes on columns and what serves answers. Columns themselves (arrow-array, -buffer, -data, -schema) are none of it.

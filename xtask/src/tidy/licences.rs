@@ -88,6 +88,8 @@ const ALLOWED: &[&str] = &[
     "0BSD",
     "CC0-1.0",
     "Unlicense",
+    // Of data only: Mozilla's list of authorities.
+    "CDLA-Permissive-2.0",
 ];
 
 #[cfg(test)]

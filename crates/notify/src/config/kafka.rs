@@ -75,6 +75,14 @@ pub struct ClientCertificate {
     pub key: PathBuf,
 }
 
+impl ClientCertificate {
+    /// These two files.
+    #[must_use]
+    pub fn new(cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        Self { cert: cert.into(), key: key.into() }
+    }
+}
+
 /// How batches are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
