@@ -4,6 +4,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use crate::clock;
 use crate::wire::{Cursor, Put, framed, invalid, key};
 
 /// The newest versions before the flexible encoding, which every broker still speaks.
@@ -21,8 +22,14 @@ const RESPONSE_LEN_MAX: usize = 64 * 1024 * 1024;
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 const CLIENT_ID: &str = "blaster";
+const UNKNOWN_TOPIC_OR_PARTITION: i16 = 3;
+const LEADER_NOT_AVAILABLE: i16 = 5;
+const NOT_LEADER: i16 = 6;
 const TOPIC_ALREADY_EXISTS: i16 = 36;
 const TIMEOUT_MS: i32 = 30_000;
+/// Kafka opens ten thousand partitions for some seconds after it has answered its first request.
+const LEADS_AFTER: Duration = Duration::from_secs(60);
+const ASK_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// A connection that asks one thing at a time.
 #[derive(Debug)]
@@ -70,8 +77,25 @@ impl Connection {
         }
     }
 
-    /// The first offset of a partition (`-2`), or the one after its last (`-1`).
+    /// The first offset of a partition (`-2`), or the one after its last (`-1`). A broker that has just started may not lead it
+    /// yet: it is asked again for a while.
     pub(crate) fn offset(&mut self, topic: &str, partition: i32, which: i64) -> io::Result<i64> {
+        let until = clock::now() + LEADS_AFTER;
+        loop {
+            match self.offset_now(topic, partition, which)? {
+                Ok(offset) => return Ok(offset),
+                Err(UNKNOWN_TOPIC_OR_PARTITION | LEADER_NOT_AVAILABLE | NOT_LEADER)
+                    if clock::now() < until =>
+                {
+                    clock::sleep(ASK_AGAIN_AFTER);
+                }
+                Err(code) => return Err(refused("ListOffsets", code)),
+            }
+        }
+    }
+
+    /// The offset, or the error code of the partition.
+    fn offset_now(&mut self, topic: &str, partition: i32, which: i64) -> io::Result<Result<i64, i16>> {
         let mut request = header(key::LIST_OFFSETS, version::LIST_OFFSETS);
         request.int32(-1);
         request.int8(0);
@@ -83,10 +107,10 @@ impl Connection {
         skip_to_partition(&mut response)?;
         let code = response.int16()?;
         if code != 0 {
-            return Err(refused("ListOffsets", code));
+            return Ok(Err(code));
         }
         let _timestamp = response.int64()?;
-        response.int64()
+        response.int64().map(Ok)
     }
 
     /// Fetches from an offset; the records come as they were sent.

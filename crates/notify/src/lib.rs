@@ -76,8 +76,10 @@
 //! | --- | --- |
 //! | `queue` | the modules `queue` and `intent`, on `kolumn-journal`, with waits of `tokio::sync`, which need no runtime |
 //! | `delivery` | the modules `target` and `delivery`, with timers and tasks of tokio |
+//! | `hub` | the module `hub`: what a storage server needs, assembled |
 //! | `kafka` | the Kafka target |
 //! | `webhook` | the webhook target |
+//! | `s3s` | the module `s3s`: a server of S3 on the crate `s3s` with notifications, the listen API and ids of requests |
 //! | `test-util` | queues and intents without threads, for simulations that repeat exactly; a target in memory, and the checks of targets |
 //!
 //! # What is absent
@@ -91,10 +93,14 @@ pub mod config;
 pub mod delivery;
 pub mod event;
 mod fnv;
+#[cfg(feature = "hub")]
+pub mod hub;
 #[cfg(feature = "queue")]
 pub mod intent;
 #[cfg(feature = "queue")]
 pub mod queue;
 pub mod rules;
+#[cfg(feature = "s3s")]
+pub mod s3s;
 #[cfg(feature = "delivery")]
 pub mod target;

@@ -2,7 +2,7 @@
 //! broker's time goes.
 
 pub(crate) mod flames;
-mod rivals;
+pub(crate) mod rivals;
 
 use std::{path::PathBuf, process::Command};
 

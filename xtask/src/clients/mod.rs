@@ -5,6 +5,7 @@
 
 pub(crate) mod install;
 pub(crate) mod lean;
+pub(crate) mod notifier;
 
 use std::{path::Path, process::Command};
 
@@ -28,6 +29,8 @@ enum Needs {
     Fleet,
     /// kafka-python and libraries that ask in SQL, in the Python that it runs in, and `psql`.
     Sql,
+    /// Clients of S3 and kafka-python, in the Python that it runs in.
+    Storage,
 }
 
 impl Program {
@@ -47,6 +50,7 @@ impl Program {
         tools::debian(&["kcat", "strace"])?;
         let python = match self.needs {
             Needs::Kafka | Needs::Fleet => tools::python(workspace)?,
+            Needs::Storage => install::python(workspace, STORAGE)?,
             Needs::Sql => {
                 tools::debian(&["psql"])?;
                 install::python(workspace, DOORS)?
@@ -128,3 +132,5 @@ pub(crate) const FRESH: Program = Program {
 
 /// The folder of `tests/clients` with the lock file of what asks in SQL.
 const DOORS: &str = "doors";
+/// That of the clients of S3.
+const STORAGE: &str = "storage";

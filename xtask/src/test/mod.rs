@@ -9,7 +9,7 @@ use std::time::Instant;
 pub(crate) use report::Tally;
 use report::{Outcome, Report};
 
-use crate::{clients, codegen, fuzz, guard, shell, tidy, workspace::Workspace};
+use crate::{bench::rivals, clients, codegen, fuzz, guard, shell, tidy, workspace::Workspace};
 
 /// Runs the steps; `options` are `--long` and `--only STEP`, which may be repeated.
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
@@ -101,6 +101,8 @@ const STEPS: &[(&str, Step)] = &[
     ("sql", |context, tally| clients::SQL.run(context.workspace, context.long, tally)),
     ("fresh", |context, tally| clients::FRESH.run(context.workspace, context.long, tally)),
     ("lean", |context, tally| clients::lean::run(context.workspace, tally)),
+    ("notifier", |context, tally| clients::notifier::run(context.workspace, tally)),
+    ("kafka", kafka),
     ("instructions", |context, tally| guard::check(context.workspace, tally)),
     ("fuzz", |context, tally| fuzz::smoke(context.workspace, if context.long { 60 } else { 5 }, tally)),
 ];
@@ -117,10 +119,13 @@ fn clippy(context: &Context<'_>, _: &mut Tally) -> Result<(), String> {
 /// `cargo test` over the workspace; the long run folds 10,000 seeds of simulated power loss, asks ten million rows, and holds
 /// a snapshot for a minute.
 ///
-/// Notify is tested by itself, so that its clients' features do not have the query engine built for each set of them.
+/// Notify and the notifier are tested by themselves, so that the features of their clients do not have the query engine built
+/// again.
 fn test(context: &Context<'_>, tally: &mut Tally) -> Result<(), String> {
-    let workspace = ["test", "--no-fail-fast", "--workspace", "--exclude", "kolumn-notify"];
-    let notify = ["test", "--no-fail-fast", "--package", "kolumn-notify", "--all-features"];
+    let workspace =
+        ["test", "--no-fail-fast", "--workspace", "--exclude", "kolumn-notify", "--exclude", "notifier"];
+    let notify =
+        ["test", "--no-fail-fast", "--package", "kolumn-notify", "--package", "notifier", "--all-features"];
     let mut outcomes = Vec::new();
     for arguments in [&workspace[..], &notify[..]] {
         let mut command = context.cargo(arguments);
@@ -130,6 +135,19 @@ fn test(context: &Context<'_>, tally: &mut Tally) -> Result<(), String> {
         outcomes.push(shell::run_scanned(&mut command, |line| tally.count(line)));
     }
     outcomes.into_iter().collect()
+}
+
+/// Notify's Kafka target against Apache Kafka; the long run kills it thirty times.
+fn kafka(context: &Context<'_>, tally: &mut Tally) -> Result<(), String> {
+    let jars = rivals::kafka(context.workspace)?;
+    let mut command =
+        context.cargo(&["test", "--package", "kolumn-notify", "--all-features", "--test", "kafka"]);
+    // Each test has a node of its own, and two processors are enough for one.
+    command.args(["--", "--nocapture", "--test-threads=1"]).env("KOLUMN_KAFKA_CLASSPATH", jars);
+    if context.long {
+        command.env("KOLUMN_KILLS", "30");
+    }
+    shell::run_scanned(&mut command, |line| tally.count(line))
 }
 
 fn doc(context: &Context<'_>, _: &mut Tally) -> Result<(), String> {

@@ -39,4 +39,5 @@ pub use self::settings::{Setting, Source, TargetSettings};
 pub use self::stored::{OutputStyle, StoredConfig};
 pub use self::target::{EnabledTarget, QueueConfig, QueueDurability, QueueFull, TargetConfig};
 pub use self::text::{LINES_MAX, TEXT_LEN_MAX};
+pub(crate) use self::value::topic;
 pub use self::value::{ClientAuth, Codec, HostPort, Mechanism, ParseHostPortError, ValueType, Version};

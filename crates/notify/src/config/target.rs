@@ -77,6 +77,19 @@ impl QueueConfig {
     }
 }
 
+impl Default for QueueConfig {
+    fn default() -> Self {
+        Self {
+            dir: None,
+            limit: Self::LIMIT,
+            limit_bytes: None,
+            full: QueueFull::default(),
+            durability: QueueDurability::default(),
+            dead_letter_dir: None,
+        }
+    }
+}
+
 /// What happens to an event for which the queue has no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]

@@ -193,7 +193,8 @@ impl Notifier {
                 continue;
             };
             let value = write(event, lane.style, rule, &mut written);
-            let message = Message::new(event.name(), key.clone(), value, event.time());
+            let mut message = Message::new(event.name(), key.clone(), value, event.time());
+            message.topic = rule.topic().cloned();
             puts.push(async move { (lane, lane.queue.put(message).await) });
         }
         for (lane, outcome) in join_all(puts).await {

@@ -46,6 +46,8 @@ pub enum RuleErrorKind {
     FilterValue,
     /// An identifier is too long, or another rule has it, or it has characters that XML cannot carry.
     Id,
+    /// A topic's name is none of Kafka's.
+    Topic,
     /// Two rules are for the same events of the same keys.
     Overlap,
 }
@@ -60,7 +62,7 @@ impl RuleErrorKind {
                 "The XML you provided was not well-formed or did not validate against our published schema.",
             ),
             Self::TooLarge => ("MaxMessageLengthExceeded", "Your request was too big."),
-            Self::TooManyRules | Self::Id => (ARGUMENT, ""),
+            Self::TooManyRules | Self::Id | Self::Topic => (ARGUMENT, ""),
             Self::UnsupportedDestination => (
                 "UnsupportedNotification",
                 "This server does not support Topic or Cloud Function based notifications.",

@@ -1,8 +1,10 @@
 //! One rule: which events of which keys go to which target.
 
+use std::sync::Arc;
+
 use super::error::{RuleError, RuleErrorKind, quoted};
 use super::filter::{KeyFilter, forbidden_in_xml};
-use crate::config::{Arn, TargetId, TargetKind};
+use crate::config::{self, Arn, TargetId, TargetKind};
 use crate::event::{EventSelector, EventSet};
 
 /// Which events of which keys go to which target.
@@ -25,6 +27,7 @@ pub struct Rule {
     events: Vec<EventSelector>,
     event_set: EventSet,
     filter: KeyFilter,
+    topic: Option<Arc<str>>,
 }
 
 impl Rule {
@@ -46,7 +49,15 @@ impl Rule {
         }
         let event_set = events.iter().fold(EventSet::default(), |set, event| set.union(event.events()));
         let filter = KeyFilter::default();
-        Ok(Self { kind: RuleKind::Queue, id: String::new(), destination, events, event_set, filter })
+        Ok(Self {
+            kind: RuleKind::Queue,
+            id: String::new(),
+            destination,
+            events,
+            event_set,
+            filter,
+            topic: None,
+        })
     }
 
     /// Only for keys that pass the filter.
@@ -77,6 +88,20 @@ impl Rule {
             }
             None => Ok(self),
         }
+    }
+
+    /// For this topic of the target instead of the configured one, where a target has topics. S3's documents have no place
+    /// for it: clients neither see nor set it, and a client that replaces a bucket's rules drops it.
+    ///
+    /// # Errors
+    ///
+    /// [`RuleErrorKind::Topic`] if it is no name of a topic of Kafka.
+    pub fn with_topic(mut self, topic: impl AsRef<str>) -> Result<Self, RuleError> {
+        let topic = topic.as_ref();
+        config::topic(topic)
+            .map_err(|reason| RuleError::new(RuleErrorKind::Topic, format!("{} {reason}", quoted(topic))))?;
+        self.topic = Some(topic.into());
+        Ok(self)
     }
 
     /// For another destination.
@@ -116,6 +141,12 @@ impl Rule {
         self.event_set
     }
 
+    /// The topic, if it is not the target's own.
+    #[must_use]
+    pub fn topic(&self) -> Option<&Arc<str>> {
+        self.topic.as_ref()
+    }
+
     /// The keys that the rule is about.
     #[must_use]
     pub fn filter(&self) -> &KeyFilter {
@@ -140,10 +171,11 @@ impl Rule {
         (self.destination.kind, &self.destination.id, events, &self.filter)
     }
 
-    /// Whether two rules send to the same target; a region is only a matter of spelling.
+    /// Whether two rules send to the same target, and to the same topic of it; a region is only a matter of spelling.
     #[must_use]
     pub fn same_target(&self, other: &Self) -> bool {
-        (self.destination.kind, &self.destination.id) == (other.destination.kind, &other.destination.id)
+        let place = |rule: &Self| (rule.destination.kind, rule.destination.id.clone(), rule.topic.clone());
+        place(self) == place(other)
     }
 }
 

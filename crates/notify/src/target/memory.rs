@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::{BoxFuture, Limits, SendError, Target};
 use crate::config::Arn;
-use crate::queue::Delivery;
+use crate::queue::{Delivery, Message};
 
 /// Keeps what it is sent.
 #[derive(Debug)]
@@ -88,13 +88,20 @@ pub struct Received {
     pub key: Bytes,
     /// The bytes.
     pub value: Bytes,
+    /// The topic, if the message has one of its own.
+    pub topic: Option<Arc<str>>,
 }
 
 impl Received {
     /// What is to be expected of a message.
     #[must_use]
     pub fn new(key: Bytes, value: Bytes) -> Self {
-        Self { key, value }
+        Self { key, value, topic: None }
+    }
+
+    fn of(message: &Message) -> Self {
+        let Message { key, value, topic, .. } = message.clone();
+        Self { key, value, topic }
     }
 }
 
@@ -178,7 +185,7 @@ impl OtherSide {
         if let Some(left) = &mut state.cut_after {
             *left -= 1;
         }
-        state.received.push(Received::new(message.key.clone(), message.value.clone()));
+        state.received.push(Received::of(message));
         Ok(())
     }
 

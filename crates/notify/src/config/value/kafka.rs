@@ -181,7 +181,7 @@ pub(in crate::config) fn compression_level(codec: Codec, level: i32) -> Result<(
 }
 
 /// `[a-zA-Z0-9._-]`, 1 to 249 of them, neither `.` nor `..`: what Kafka accepts as a topic's name.
-pub(in crate::config) fn topic(value: &str) -> Result<String, String> {
+pub(crate) fn topic(value: &str) -> Result<String, String> {
     let is_legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
     if value == "." || value == ".." || !value.bytes().all(is_legal) {
         return Err("is no name of a topic: letters, digits, `.`, `_` and `-`".into());

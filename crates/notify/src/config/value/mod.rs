@@ -10,8 +10,9 @@ mod kafka;
 pub(super) use self::broker::brokers;
 pub use self::broker::{HostPort, ParseHostPortError};
 pub(super) use self::duration::duration;
+pub(crate) use self::kafka::topic;
 pub use self::kafka::{ClientAuth, Codec, Mechanism, Version};
-pub(super) use self::kafka::{codec, compression_level, topic};
+pub(super) use self::kafka::{codec, compression_level};
 
 use std::path::{Path, PathBuf};
 
