@@ -111,24 +111,28 @@ fn format(context: &Context<'_>, _: &mut Tally) -> Result<(), String> {
     shell::run(&mut context.cargo(&["fmt", "--all", "--check"]))
 }
 
+/// What is built together, and what apart: the clients of notify's targets and what the notifier is made of ask for features
+/// that would have the query engine built once more.
+const BUILDS: [&[&str]; 2] = [
+    &["--workspace", "--exclude", "kolumn-notify", "--exclude", "notifier"],
+    &["--package", "kolumn-notify", "--package", "notifier", "--all-features"],
+];
+
 fn clippy(context: &Context<'_>, _: &mut Tally) -> Result<(), String> {
-    let mut command = context.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
-    shell::run(&mut command)
+    for build in BUILDS {
+        let mut command = context.cargo(&["clippy", "--all-targets"]);
+        shell::run(command.args(build).args(["--", "-D", "warnings"]))?;
+    }
+    Ok(())
 }
 
 /// `cargo test` over the workspace; the long run folds 10,000 seeds of simulated power loss, asks ten million rows, and holds
 /// a snapshot for a minute.
-///
-/// Notify and the notifier are tested by themselves, so that the features of their clients do not have the query engine built
-/// again.
 fn test(context: &Context<'_>, tally: &mut Tally) -> Result<(), String> {
-    let workspace =
-        ["test", "--no-fail-fast", "--workspace", "--exclude", "kolumn-notify", "--exclude", "notifier"];
-    let notify =
-        ["test", "--no-fail-fast", "--package", "kolumn-notify", "--package", "notifier", "--all-features"];
     let mut outcomes = Vec::new();
-    for arguments in [&workspace[..], &notify[..]] {
-        let mut command = context.cargo(arguments);
+    for build in BUILDS {
+        let mut command = context.cargo(&["test", "--no-fail-fast"]);
+        command.args(build);
         if context.long {
             command.env("KOLUMN_SEEDS", "10000").env("KOLUMN_ROWS", "10000000").env("KOLUMN_HOLD_S", "60");
         }
@@ -151,8 +155,11 @@ fn kafka(context: &Context<'_>, tally: &mut Tally) -> Result<(), String> {
 }
 
 fn doc(context: &Context<'_>, _: &mut Tally) -> Result<(), String> {
-    let mut command = context.cargo(&["doc", "--workspace", "--no-deps"]);
-    shell::run(command.env("RUSTDOCFLAGS", "-D warnings"))
+    for build in BUILDS {
+        let mut command = context.cargo(&["doc", "--no-deps"]);
+        shell::run(command.args(build).env("RUSTDOCFLAGS", "-D warnings"))?;
+    }
+    Ok(())
 }
 
 /// Each library with each of its features alone, and with none.
