@@ -28,7 +28,7 @@ const NOT_LEADER: i16 = 6;
 const TOPIC_ALREADY_EXISTS: i16 = 36;
 const TIMEOUT_MS: i32 = 30_000;
 /// Kafka opens ten thousand partitions for some seconds after it has answered its first request.
-const LEADS_AFTER: Duration = Duration::from_secs(60);
+const LEADS_AFTER: Duration = Duration::from_mins(1);
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// A connection that asks one thing at a time.
