@@ -34,12 +34,13 @@ pub(super) struct Place {
 impl Place {
     pub(super) fn new(dir: &Path, queue: &QueueConfig, arn: &Arn, seed: u64, under_way_max: usize) -> Self {
         let name = format!("{}-{}", arn.kind.as_str(), arn.id);
-        let within = |configured: Option<&PathBuf>, own: &str| {
-            configured.map_or_else(|| dir.join(own), PathBuf::clone).join(&name)
+        let within = |configured: Option<&PathBuf>, own: &str, name: &str| {
+            configured.map_or_else(|| dir.join(own), PathBuf::clone).join(name)
         };
         Self {
-            queue: within(queue.dir.as_ref(), "queues"),
-            letters: within(queue.dead_letter_dir.as_ref(), "dead-letters"),
+            queue: within(queue.dir.as_ref(), "queues", &name),
+            // Of another name, since both may be configured to be in the same folder.
+            letters: within(queue.dead_letter_dir.as_ref(), "dead-letters", &format!("{name}-letters")),
             seed,
             under_way_max: u64::try_from(under_way_max).unwrap_or(u64::MAX),
         }

@@ -18,7 +18,9 @@
 //! - **Order.** The events of a key are delivered in the order in which `happened` was called for them, if each call is
 //!   awaited before the next. Of operations on one key that a server runs at the same time, the order of calls decides, and
 //!   sequencers may tell another: who needs more than that runs operations on a key one after the other.
-//! - **A target that cannot be made** (a certificate that cannot be read) has its queue all the same: events wait for whoever repairs it.
+//! - **A target that cannot be made** (a certificate that cannot be read) has its queue all the same: events wait for whoever
+//!   repairs it. If it is its queue that cannot be opened, operations stay unresolved, and are given at the next opening.
+//! - **Limits in bytes** are looked at in `begin` only: what is under way may pass them.
 //!
 //! # The folder
 //!
@@ -27,7 +29,7 @@
 //! | `intents/` | the journal of intents, whose lock is that of the folder |
 //! | `rules/` | a JSON file for each bucket that has rules, `bucket-<name>.json`, and `global.json` |
 //! | `queues/<kind>-<id>/` | the queue of a target without a `queue_dir` of its own |
-//! | `dead-letters/<kind>-<id>/` | the dead letters of a target without a `dead_letter_dir` |
+//! | `dead-letters/<kind>-<id>-letters/` | the dead letters of a target without a `dead_letter_dir` |
 //!
 //! ```
 //! use kolumn_notify::config::{Config, Environment, StoredConfig};
@@ -90,6 +92,7 @@ use crate::config::{Arn, Config, EnabledTarget, QueueConfig, TargetState};
 use crate::delivery::{Missed, MissedError, Notifier};
 use crate::event::{Event, EventName, Origin, Style};
 use crate::intent::{Intent, Intents, Unresolved};
+use crate::queue::PutErrorKind;
 use crate::rules::{BucketRules, KnownTargets, LiveRules, RuleSet};
 use crate::target::{self, Target};
 
@@ -419,15 +422,27 @@ impl Hub {
         drop(closed.await);
     }
 
-    /// Tells queues and listeners. `true` if all is settled: nobody who should know of it was missed for want of a queue.
+    /// Tells queues and listeners. `true` if all is settled: the operation need not be looked at again.
     async fn tell(&self, event: &Event) -> (Result<(), Missed>, bool) {
         let outcome = self.inner.notifier.notify(event).await;
         self.inner.listeners.tell(event);
-        let is_settled = outcome.as_ref().err().is_none_or(|missed| {
-            let is_gone = |(_, error): &(Arn, MissedError)| matches!(error, MissedError::UnknownTarget);
-            missed.targets().iter().all(is_gone) && !self.inner.is_closing.load(Ordering::SeqCst)
-        });
+        let is_settled = match &outcome {
+            Ok(()) => true,
+            Err(missed) => missed.targets().iter().all(|(arn, error)| self.is_final(arn, error)),
+        };
         (outcome, is_settled)
+    }
+
+    /// Whether a target will not get to know of an event after the next opening either.
+    fn is_final(&self, arn: &Arn, error: &MissedError) -> bool {
+        match error {
+            MissedError::Queue(error) => error.kind() == PutErrorKind::TooLarge,
+            // The hub is being closed, or its queue could not be opened.
+            MissedError::UnknownTarget => {
+                let is_same = |other: &Arn| (other.kind, &other.id) == (arn.kind, &arn.id);
+                !self.inner.is_closing.load(Ordering::SeqCst) && !self.inner.configured.iter().any(is_same)
+            }
+        }
     }
 }
 

@@ -290,3 +290,53 @@ async fn a_listener_that_does_not_keep_up_loses_the_newest_and_there_are_so_many
     assert!(!hub.wants("photos", EventName::ObjectCreatedPut));
     close(hub).await;
 }
+
+#[tokio::test]
+async fn a_queue_and_its_dead_letters_may_be_configured_to_be_in_one_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let both = folder.path().join("both");
+    let variables = [
+        ("MINIO_NOTIFY_WEBHOOK_ENABLE_A", "on"),
+        ("MINIO_NOTIFY_WEBHOOK_ENDPOINT_A", "http://127.0.0.1:1/"),
+        ("MINIO_NOTIFY_WEBHOOK_QUEUE_DIR_A", both.to_str().unwrap()),
+        ("MINIO_NOTIFY_WEBHOOK_DEAD_LETTER_DIR_A", both.to_str().unwrap()),
+    ];
+    let opened = open_with(&folder, &variables).await;
+    assert!(opened.faults.is_empty(), "{:?}", opened.faults);
+    assert_eq!(opened.hub.notifier().status(Timestamp::default()).len(), 1);
+    opened.hub.close(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn what_a_queue_that_cannot_be_opened_should_have_is_unresolved_until_it_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_the_way = folder.path().join("file");
+    std::fs::write(&in_the_way, "").unwrap();
+    let variables = [
+        ("MINIO_NOTIFY_WEBHOOK_ENABLE_A", "on"),
+        ("MINIO_NOTIFY_WEBHOOK_ENDPOINT_A", "http://127.0.0.1:1/"),
+        ("MINIO_NOTIFY_WEBHOOK_QUEUE_DIR_A", in_the_way.to_str().unwrap()),
+    ];
+    let Opened { hub, faults, .. } = open_with(&folder, &variables).await;
+    assert!(faults[0].to_string().contains("arn:minio:sqs::a:webhook"), "{faults:?}");
+    let rule = |arn: &str| Rule::new(arn.parse().unwrap(), ["s3:ObjectCreated:*".parse().unwrap()]).unwrap();
+    let rules = |arn: &str| BucketRules::new(vec![rule(arn)]);
+    // A target that is not configured at all is nobody to wait for.
+    hub.set_global_rules(rules(ARN)).await.unwrap();
+    begin(&hub, "a").await.happened(&event(&hub, "a")).await.unwrap_err();
+    assert_eq!(hub.unresolved_count(), 0);
+    hub.set_global_rules(rules("arn:minio:sqs::a:webhook")).await.unwrap();
+    begin(&hub, "b").await.happened(&event(&hub, "b")).await.unwrap_err();
+    assert_eq!(hub.unresolved_count(), 1);
+    hub.close(Duration::ZERO).await;
+    std::fs::remove_file(&in_the_way).unwrap();
+
+    let Opened { hub, unresolved, faults, .. } = open_with(&folder, &variables).await;
+    assert!(faults.is_empty(), "{faults:?}");
+    for one in unresolved {
+        let event = event(&hub, &one.intent.key);
+        hub.recover(one, Some(event)).await.unwrap();
+    }
+    assert_eq!(hub.notifier().status(Timestamp::default())[0].queued, 1);
+    hub.close(Duration::ZERO).await;
+}
